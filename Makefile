@@ -6,8 +6,10 @@ WORKERS ?= 2
 SEEDS ?= 80
 MUTANTS ?= 200
 AGAINST ?= 384164d
+# Those on the path and those of pyenv.
+PYTHONS ?= $(foreach minor,11 12 13 14,python3.$(minor) $(lastword $(wildcard $(HOME)/.pyenv/versions/3.$(minor).*/bin/python3)))
 # Front-ends that are tested where they can be installed; make EXTRAS= test does without.
-EXTRAS ?= storm umb ppddl gymnasium dask parquet
+EXTRAS ?= storm umb ppddl gymnasium dask parquet robot
 BIN := .venv/bin
 RUNS := .venv/.runs
 STAMP := .venv/.installed
@@ -22,20 +24,21 @@ export MPLBACKEND ?= Agg
 # Material for MkDocs advertises its successor on every build.
 export NO_MKDOCS_2_WARNING ?= 1
 
-.PHONY: help demo quick test lint format types unit examples docs bench regression fuzz mutants clean
+.PHONY: help demo quick test lint format types unit examples docs wheel bench regression fuzz mutants clean
 
 help:
 	@echo "make demo      plan the evacuation of a burning building, draw it (out/evacuation.png), report it (out/report.html)"
 	@echo "make quick     lint, types and the first case of every test that is not slow: while you work, below two minutes"
-	@echo "make test      everything below down to docs"
+	@echo "make test      everything below down to wheel"
 	@echo "make lint      ruff: rules and format"
 	@echo "make types     mypy, strict, on the package"
 	@echo "make unit      unit tests and doctests (WORKERS=$(WORKERS) processes)"
 	@echo "make examples  run every script of examples/"
 	@echo "make docs      build the documentation into site/"
-	@echo "make format    let ruff mend what it can"
+	@echo "make wheel     build wheel and sdist into dist/, install the wheel into an empty environment and plan with it"
+	@echo "make format    let ruff fix what it can"
 	@echo "make bench     the benchmarks, as ratios; on an idle machine"
-	@echo "make regression  time, nodes and memory of 48 problems beside commit AGAINST=$(AGAINST), as ratios"
+	@echo "make regression  time, nodes and memory of 47 problems beside commit AGAINST=$(AGAINST), as ratios"
 	@echo "make fuzz      thousands of random problems, judged in exact arithmetic (SEEDS=$(SEEDS) of each family); all random tests"
 	@echo "make mutants   plant MUTANTS=$(MUTANTS) mistakes in the code that proofs rest on; do the tests notice?"
 	@echo "make clean     remove .venv and everything that was generated"
@@ -58,10 +61,10 @@ $(STAMP): $(RUNS)
 
 demo: $(RUNS)
 	@mkdir -p out
-	@$(BIN)/hcssp solve evacuation --bound damage=2 --time-limit 20 --out out/plan.json --plot out/evacuation.png
-	@$(BIN)/hcssp report evacuation out/plan.json --output out/report.html --curve-time-limit 10
+	@$(BIN)/hcssp solve evacuation --bound damage=2 --time-limit 20 --out out/plan.json --plot out/evacuation.png --certificate out/plan.cert
+	@$(BIN)/hcssp report evacuation out/plan.json --certificate out/plan.cert --out out/report.html --curve-time-limit 10
 
-test: lint types unit examples docs
+test: lint types unit examples docs wheel
 
 quick: lint types
 	HCSSP_TESTS=quick $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
@@ -91,7 +94,23 @@ examples: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/mkdocs build
+	@! grep -rlE '<(script|img)[^>]* src="https?://|rel="stylesheet" href="https?://' site --include=*.html || { echo "these pages load something from a network" >&2; exit 1; }
 	@echo "the documentation is in site/index.html"
+
+# With every Python of PYTHONS, each version once. The folder has no source tree, so only the wheel can answer.
+wheel: $(STAMP)
+	@rm -rf dist build/wheel && mkdir -p build/wheel
+	$(BIN)/python -m build --outdir dist . > build/wheel/build.log || { cat build/wheel/build.log; exit 1; }
+	$(BIN)/python -m twine check --strict dist/*
+	@for python in $(PYTHONS); do \
+		version=$$($$python -c 'import ensurepip, sys, venv; print("%d.%d" % sys.version_info[:2])' 2> /dev/null) || continue; \
+		[ ! -d build/wheel/$$version ] || continue; \
+		echo "Python $$version: install the wheel and plan with it"; \
+		$$python -m venv build/wheel/$$version \
+			&& build/wheel/$$version/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: dist/*.whl \
+			&& (cd build/wheel && $$version/bin/hcssp solve evacuation --bound damage=2 --quiet > $$version.txt && tail -n 1 $$version.txt) \
+			|| exit 1; \
+	done
 
 bench: $(STAMP)
 	@for script in benchmarks/bench_*.py; do \

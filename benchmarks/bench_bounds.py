@@ -37,7 +37,7 @@ def measure_floors(cap: float) -> dict[str, Any]:
 def measure_campus(bounds: int, cap: float) -> dict[str, Any]:
     """Solve a small campus under the first of its bounds."""
     from hcssp import Gap, MaxRuntime, PolicyBranching, solve
-    from hcssp.scenarios.campus import campus
+    from hcssp.scenarios.domains.campus import campus
 
     problem = campus(**dict(list(CAMPUS_BOUNDS.items())[:bounds]))
     return _proof(problem, PolicyBranching(), [Gap(CAMPUS_GAP), MaxRuntime(cap)], solve)

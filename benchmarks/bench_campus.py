@@ -39,16 +39,16 @@ THREE_GAP, THREE_AIM = 1e-4, 5
 THREE_SHARE = 0.6
 
 
-def measure_campus(dials: dict[str, int], share: float, cap: float) -> dict[str, Any]:
+def measure_campus(parameters: dict[str, int], share: float, cap: float) -> dict[str, Any]:
     """Solve one campus under a share of the damage that the fastest plan does."""
     import numpy as np
 
-    from hcssp.scenarios.campus import campus
+    from hcssp.scenarios.domains.campus import campus
     from hcssp.solving.solve import solve
 
-    free = campus(damage=np.inf, **dials)
+    free = campus(damage=np.inf, **parameters)
     damage = share * solve(free).cost("damage")
-    answer = _timed(lambda: campus(damage=damage, **dials), GAP, cap)
+    answer = _timed(lambda: campus(damage=damage, **parameters), GAP, cap)
     # Measured last, so that finding the fastest policies can help nothing above.
     return {**answer, "damage": damage, "unit_seconds": _unit_seconds(free)}
 
@@ -57,7 +57,7 @@ def measure_bounds(count: int, cap: float) -> dict[str, Any]:
     """Solve the small campus under one or three bounds."""
     import numpy as np
 
-    from hcssp.scenarios.campus import COSTS, campus
+    from hcssp.scenarios.domains.campus import COSTS, campus
     from hcssp.solving.solve import solve
 
     # What one way spares the other spends: all three are scarce if each is a share of its dearest plan.
@@ -70,7 +70,7 @@ def measure_bounds(count: int, cap: float) -> dict[str, Any]:
 
 
 def _timed(make: Any, gap: float, cap: float) -> dict[str, Any]:
-    from hcssp.contract.stop import Gap, MaxRuntime
+    from hcssp.contract.progress import Gap, MaxRuntime
     from hcssp.solving.solve import solve
 
     reached: list[float] = []
@@ -117,9 +117,9 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     rows = []
     for share in arguments.share or SHARES:
         smaller = None
-        for name, dials in sizes.items():
+        for name, parameters in sizes.items():
             announce(f"{name}, {share:g} of the damage (at most {arguments.cap:g} s)")
-            wanted = {"dials": dials, "share": share, "cap": arguments.cap}
+            wanted = {"parameters": parameters, "share": share, "cap": arguments.cap}
             answer = run_apart("bench_campus", "measure_campus", wanted, timeout=4.0 * arguments.cap)
             measured[f"{name}, {share:g}"] = answer
             rows.append(_row(f"{name}, {share:g}", answer, smaller, arguments.cap))

@@ -28,8 +28,8 @@ def measure_check(bound: float, rounds: int) -> dict[str, Any]:
     from time import process_time
 
     from hcssp.checker import check
-    from hcssp.proofs.encoding import from_bytes, to_bytes
-    from hcssp.scenarios.evacuation import evacuation
+    from hcssp.files.certificate import from_bytes, to_bytes
+    from hcssp.scenarios.domains.evacuation import evacuation
     from hcssp.solving.solve import solve
 
     problem = evacuation(bound)

@@ -56,18 +56,18 @@ class Tree:
 def record(seconds: float) -> None:
     """Search for so long, and write down every node that is expanded."""
     from hcssp import Gap, MaxRuntime, solve
-    from hcssp.methods.branching import Branching
-    from hcssp.scenarios.stages import stages
+    from hcssp.methods.policy_branching import PolicySearch
+    from hcssp.scenarios.domains.hazard_grid import stages
 
     steps: list[tuple[int, float, float]] = []
-    expand = Branching.expand
+    expand = PolicySearch.expand
 
     def timed(self: Any, waiting: float, node: Any) -> None:
         began = time.process_time()
         expand(self, waiting, node)
         steps.append((node.number, waiting, time.process_time() - began))
 
-    Branching.expand = timed  # type: ignore[method-assign]
+    PolicySearch.expand = timed  # type: ignore[method-assign]
     plan = solve(stages(**STAGES), stop=[Gap(1e-9), MaxRuntime(seconds)])
     above = {child: region for region in range(len(plan.record)) for child in plan.record.children(region)}
     place = {region: index for index, (region, _, _) in enumerate(steps)}
@@ -105,11 +105,9 @@ class Cluster:
 
     def run(self) -> float:
         """Expand all nodes; answers when the last is done."""
-        from hcssp.methods import coordinator
+        from hcssp.methods.parallel_search import DEFAULT_PARAMETERS as RULE
 
-        while self.queue and not (
-            len(self.queue) >= coordinator.NODES_ALONE and self.clock >= coordinator.ALONE_SECONDS
-        ):
+        while self.queue and not (len(self.queue) >= RULE.alone_nodes and self.clock >= RULE.alone_seconds):
             self._expand_alone()
         while self.queue or self.answers:
             while self.idle and self.queue:
@@ -134,12 +132,12 @@ class Cluster:
 
     def _give(self) -> None:
         """Give one worker an order, and reckon when its answer comes and what it holds."""
-        from hcssp.methods.coordinator import num_roots, slice_seconds
+        from hcssp.methods.parallel_search import DEFAULT_PARAMETERS as RULE
 
         each = self.spent / max(1, self.expanded)
-        wanted = num_roots(self.workers, len(self.queue), each)
+        wanted = RULE.num_roots(self.workers, len(self.queue), each)
         roots = [heapq.heappop(self.queue) for _ in range(min(wanted, len(self.queue)))]
-        seconds = slice_seconds(self.workers, len(self.queue), each)
+        seconds = RULE.order_seconds(self.workers, len(self.queue), each)
         worker = self.idle.pop()
         self._message()
         spent, own = 0.0, list(roots)

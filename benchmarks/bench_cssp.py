@@ -38,14 +38,14 @@ FACTORISATIONS = 9
 def make_problem(name: str) -> Any:
     """The problem under a bound between the least and the unconstrained value, so that it binds."""
     if name == "room":
-        from hcssp.scenarios.evacuation import evacuation
+        from hcssp.scenarios.domains.evacuation import evacuation
 
         return evacuation().activities[0].cssp.with_bounds(damage=2.0)
     if name == "grid":
-        from hcssp.scenarios.hazard_grid import hazard_grid
+        from hcssp.scenarios.domains.hazard_grid import hazard_grid
 
         return hazard_grid(100, 100)
-    from hcssp.scenarios.racetrack import racetrack
+    from hcssp.scenarios.domains.racetrack import racetrack
 
     return racetrack()
 
@@ -54,14 +54,14 @@ def measure_ours(name: str, cap: float) -> dict[str, Any]:
     """Time the dual and policy branching, then a factorisation for the best policy's system."""
     import numpy as np
 
-    from hcssp.contract.stop import Gap, MaxRuntime
+    from hcssp.contract.progress import Gap, MaxRuntime
     from hcssp.cssp.preprocessing import prepare
     from hcssp.dual.ascent import maximise
-    from hcssp.dual.flat_oracle import FlatOracle
+    from hcssp.dual.flat import FlatOracle
     from hcssp.methods.policy_branching import PolicyBranching
     from hcssp.solving.solve import solve
     from hcssp.ssp.balance import Balance
-    from hcssp.ssp.region import Region
+    from hcssp.ssp.scalar_problem import Region
 
     problem = make_problem(name)
     duals = []
@@ -92,7 +92,7 @@ def measure_ours(name: str, cap: float) -> dict[str, Any]:
         "cost": problem.cost_names[1],
         "bound": float(problem.bounds[0]),
         "least": max(0.0, least.bound),
-        "unconstrained": float(fastest.vertex.costs[1]),
+        "unconstrained": float(fastest.point.costs[1]),
         "dual_seconds": median(duals),
         "dual_value": dual.bound,
         "dual_converged": dual.converged,

@@ -46,7 +46,7 @@ DOMAINS = (
 def measure_domain(name: str, small: bool, cap: float) -> dict[str, Any]:
     """Make a problem by its name and solve it; then time the unit."""
     from hcssp import Gap, MaxRuntime, PolicyBranching, solve
-    from hcssp.scenarios.registry import find_scenario
+    from hcssp.scenarios.scenario import find_scenario
 
     scenario = find_scenario(name)
     began = time.perf_counter()

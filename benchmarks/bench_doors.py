@@ -26,9 +26,9 @@ def measure_building(ends: int, bound: float, cap: float) -> dict[str, Any]:
     """Build and solve the evacuation with hallways of one or two ends."""
     from doors_building import evacuation_by_two_ends
 
-    from hcssp.contract.stop import Gap, MaxRuntime
+    from hcssp.contract.progress import Gap, MaxRuntime
     from hcssp.methods.policy_branching import PolicyBranching
-    from hcssp.scenarios.evacuation import evacuation
+    from hcssp.scenarios.domains.evacuation import evacuation
     from hcssp.solving.solve import solve
 
     began = time.perf_counter()

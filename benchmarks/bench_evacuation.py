@@ -55,9 +55,9 @@ PARTS = ("bounds", "command", "highs")
 def measure_bound(scenario: str, bound: float, cap: float) -> dict[str, Any]:
     """Solve one bound from a cold start, noting when each gap is reached; then measure the unit."""
     began = time.perf_counter()
-    from hcssp.contract.stop import Gap, MaxRuntime
+    from hcssp.contract.progress import Gap, MaxRuntime
     from hcssp.methods.policy_branching import PolicyBranching
-    from hcssp.scenarios.registry import find_scenario
+    from hcssp.scenarios.scenario import find_scenario
     from hcssp.solving.solve import solve
 
     imports = time.perf_counter() - began
@@ -111,7 +111,7 @@ def unit_seconds(problem: Any) -> list[float]:
 
 def measure_highs(method: str, cap: float) -> dict[str, Any]:
     """Time one of HiGHS's methods on the linear program of the flattened problem."""
-    from hcssp.scenarios.evacuation import evacuation
+    from hcssp.scenarios.domains.evacuation import evacuation
 
     return time_linear_program(evacuation(COMPARED_BOUND).flattening.cssp, method, cap)
 

@@ -52,9 +52,9 @@ def measure_proof(name: str, cap: float) -> dict[str, Any]:
     from hcssp import Gap, MaxRuntime, PolicyBranching, solve
 
     if name in SCENARIOS:
-        maker, dials = SCENARIOS[name]
+        maker, parameters = SCENARIOS[name]
         made = getattr(import_module(f"hcssp.scenarios.{maker}"), maker)
-        problem = made(**dials)
+        problem = made(**parameters)
     else:
         problem = flat_problems.problem_of(name)
     began = time.process_time()

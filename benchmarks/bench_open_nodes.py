@@ -33,7 +33,7 @@ def measure_memory(case: str, open_nodes: int, cap: float) -> dict[str, Any]:
     """Search until so many nodes are open; the nodes, and the memory on the way."""
     import time
 
-    from hcssp.contract.stop import Gap, MaxRuntime
+    from hcssp.contract.progress import Gap, MaxRuntime
     from hcssp.solving.solve import solve
 
     problem = mission(*CASES[case])

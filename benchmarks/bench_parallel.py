@@ -43,10 +43,10 @@ def measure_search(name: str, jobs: int, cap: float) -> dict[str, Any]:
     """Prove one problem by so many processes."""
     from hcssp import Gap, MaxRuntime, open_workers, solve
     from hcssp.scenarios import evacuation
-    from hcssp.scenarios.stages import stages
+    from hcssp.scenarios.domains.hazard_grid import stages
 
-    dials = SEARCHES[name]
-    problem = evacuation(**dials) if "bound" in dials else stages(**dials)
+    parameters = SEARCHES[name]
+    problem = evacuation(**parameters) if "bound" in parameters else stages(**parameters)
     began = time.perf_counter()
     if jobs == 1:
         plan = solve(problem, stop=[Gap(GAP), MaxRuntime(cap)])

@@ -3,6 +3,7 @@
 Activities of two states one after the other, under one bound or two, all alike or each with numbers of its
 own, in YAML or JSON. The unit is what PyYAML's parser written in C needs to go through the same file. Given a
 worktree of another commit, the same files are read there. All by the processor's clock; imports do not count.
+And a PRISM model of 314,721 states, beside the time in which Storm builds it.
 
     python benchmarks/bench_reading.py
 """
@@ -29,6 +30,26 @@ CASES = (
 )
 ASKED_FOR, AIM = 3_000, 1.0  # tables, and seconds to read them; as many to find a plan
 CAP = 60.0
+COUNTERS = 560
+MODEL_AIM = 1.5  # times what Storm needs to build the model
+MODEL = """mdp
+const int N;
+module counters
+  x : [0..N] init 0;
+  y : [0..N] init 0;
+  [right] x<N -> 0.9 : (x'=x+1) + 0.1 : true;
+  [up] y<N -> 0.8 : (y'=y+1) + 0.2 : (x'=max(0,x-1));
+endmodule
+label "done" = x=N & y=N;
+rewards "time"
+  [right] true : 1;
+  [up] true : 2;
+endrewards
+rewards "energy"
+  [up] true : 1;
+  x=3 : 2;
+endrewards
+"""
 
 
 def document(kind: str, uses: int) -> dict[str, Any]:
@@ -100,9 +121,42 @@ def measure_reading(path: str) -> dict[str, Any]:
     }
 
 
+def measure_model(path: str) -> dict[str, Any]:
+    """Read a PRISM model as arrays, and have Storm alone build it; the better of three runs each."""
+    import stormpy
+
+    from hcssp.exchange.reading import read_model
+
+    reading, building = [], []
+    for _ in range(3):
+        began = time.process_time()
+        read_model(path, {"N": COUNTERS}, whole=True)
+        reading.append(time.process_time() - began)
+        program = stormpy.parse_prism_program(path)
+        program, _ = stormpy.instantiate_constants(program, f"N={COUNTERS}")
+        options = stormpy.BuilderOptions()
+        options.set_build_all_labels()
+        options.set_build_all_reward_models()
+        options.set_build_choice_labels()
+        options.set_build_state_valuations()
+        began = time.process_time()
+        built = stormpy.build_model(program.substitute_constants(), options=options)
+        building.append(time.process_time() - began)
+    return {"states": int(built.nr_states), "read": min(reading), "built": min(building)}
+
+
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """All files, here and there."""
     rows, figures = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "counters.prism")
+        path.write_text(MODEL, encoding="utf-8")
+        announce("a PRISM model")
+        model = run_apart("bench_reading", "measure_model", {"path": str(path)}, CAP) or {}
+    times = None if not model else model["read"] / model["built"]
+    header: tuple[str, ...] = ("states", "seconds", "Storm builds", "times", "aim")
+    figure = (number(model.get("read")), number(model.get("built")), number(times), verdict(times, MODEL_AIM))
+    print(table("A PRISM model, read with Storm", header, [(f"{model.get('states', 0):,}", *figure)]))
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "small.yaml").write_text(written(document("different", 3)), encoding="utf-8")
         for kind, suffix, uses in CASES:
@@ -133,7 +187,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
             )
     header = ("file", "seconds", "aim", "times its parser", "before", "first plan", "aim")
     print(table("Small tables written out one by one, by the processor's clock", header, rows))
-    return {"files": figures}
+    return {"files": figures, "model": model}
 
 
 def main() -> None:

@@ -39,13 +39,21 @@ def measure_room(room: str, change: str, bound: float) -> dict[str, Any]:
     # What is imported for replanning is not counted, as what is for planning is not.
     import hcssp.solving.replan  # noqa: F401
     from hcssp import Gap, evaluate, solve
-    from hcssp.scenarios.evacuation import TABLE
-    from hcssp.solving.carried_policy import carried_over
+    from hcssp.cssp.grid import Hazard
+    from hcssp.scenarios.domains.evacuation import evacuation
+    from hcssp.solving.replan import carried_over
 
-    plan = solve(TABLE.procedure(bound), stop=Gap(GAP))
-    known = TABLE.rooms[room]
-    hazards = CHANGES[change](known.hazards)
-    changed = replace(TABLE, rooms={**TABLE.rooms, room: replace(known, hazards=hazards)}).procedure(bound)
+    problem = evacuation(bound)
+    plan = solve(problem, stop=Gap(GAP))
+    worlds = {each.name: each.cssp.world for each in problem.activities if each.room == room}
+    known = next(iter(worlds.values())).hazards
+    rectangles, costs = CHANGES[change](tuple(hazard.rectangle for hazard in known)), known[0].costs
+    changed = problem.with_activities(
+        {
+            name: replace(world, hazards=[Hazard(*each, costs) for each in rectangles]).to_cssp()
+            for name, world in worlds.items()
+        }
+    )
     began = time.process_time()
     anew = solve(changed, stop=Gap(GAP))
     middle = time.process_time()

@@ -39,9 +39,9 @@ LONG = 5.0  # seconds
 
 def measure_scale(scale: int, bound: float, cap: float) -> dict[str, Any]:
     """Build and solve one scale, noting when the gap is reached."""
-    from hcssp.contract.stop import Gap, MaxRuntime
+    from hcssp.contract.progress import Gap, MaxRuntime
     from hcssp.methods.policy_branching import PolicyBranching
-    from hcssp.scenarios.evacuation import evacuation
+    from hcssp.scenarios.domains.evacuation import evacuation
     from hcssp.solving.solve import solve
 
     reached: list[float] = []

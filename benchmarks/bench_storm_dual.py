@@ -44,11 +44,11 @@ def make_problem(name: str) -> Any:
     kind, *sizes = name.split("-")
     numbers = [int(size) for size in sizes]
     if kind == "grid":
-        from hcssp.scenarios.hazard_grid import hazard_grid
+        from hcssp.scenarios.domains.hazard_grid import hazard_grid
 
         problem = hazard_grid(numbers[0], numbers[0])
     elif kind == "racetrack":
-        from hcssp.scenarios.racetrack import racetrack
+        from hcssp.scenarios.domains.racetrack import racetrack
 
         problem = racetrack(scale=numbers[0], max_speed=numbers[1])
     else:
@@ -83,11 +83,11 @@ def _random_graph(count: int) -> Any:
 def _binding_bound(problem: Any) -> float:
     import numpy as np
 
-    from hcssp.dual.flat_oracle import FlatOracle
-    from hcssp.ssp.region import Region
+    from hcssp.dual.flat import FlatOracle
+    from hcssp.ssp.scalar_problem import Region
 
     oracle = FlatOracle(problem.with_bounds({problem.cost_names[1]: 1.0}))
-    cheapest = float(oracle.minimise(np.array([1.0, 0.0]), Region()).vertex.costs[1])
+    cheapest = float(oracle.minimise(np.array([1.0, 0.0]), Region()).point.costs[1])
     least = max(0.0, float(oracle.minimise(np.array([0.0, 1.0]), Region()).bound))
     # Few digits, which both read as the same number.
     return float(f"{least + 0.25 * (cheapest - least):.6g}")
@@ -96,8 +96,8 @@ def _binding_bound(problem: Any) -> float:
 def measure_ours(name: str) -> dict[str, Any]:
     """Time the dual, each time from nothing."""
     from hcssp.dual.ascent import maximise
-    from hcssp.dual.flat_oracle import FlatOracle
-    from hcssp.ssp.region import Region
+    from hcssp.dual.flat import FlatOracle
+    from hcssp.ssp.scalar_problem import Region
 
     problem = make_problem(name)
     seconds = []
@@ -119,8 +119,8 @@ def measure_storm(name: str, way: str) -> dict[str, Any]:
     """Time Storm's answer; reading the model does not count."""
     import stormpy
 
+    from hcssp.exchange.drn import to_drn
     from hcssp.exchange.storm import storm_at_work
-    from hcssp.files.model_file import to_drn
 
     problem = make_problem(name)
     primary, use = problem.cost_names

@@ -11,50 +11,48 @@ from dataclasses import replace
 
 from hcssp.cssp.grid import Cell, GridWorld
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.scenarios.building import DAMAGE, Building, Crossing
-from hcssp.scenarios.evacuation import TABLE
+from hcssp.scenarios.domains.evacuation import evacuation
 
 ENDS = ("first", "second")
 APART = 3  # cells, from where the single opening was
 
 
-def evacuation_by_two_ends(bound: float, scale: int = 1, building: Building = TABLE) -> HCSSP:
+def evacuation_by_two_ends(bound: float, scale: int = 1) -> HCSSP:
     """The procedure; its hallway events are entered at the end that the room before was left by."""
-    building = building.scaled(scale)
-    plan = ProcedureBuilder(f"{building.name} by two ends")
-    events = {name: plan.add_event(name) for name in building.events}
-    grids = building.grids()
-    activities = []
-    for crossing in building.crossings:
-        problem, labels = _crossing(grids[crossing.name], crossing, scale)
-        cssp = problem.to_cssp()
-        named = tuple(labels.get(label, label) for label in cssp.state_labels)
-        activities.append(plan.add_activity(crossing.name, cssp.derive(state_labels=named), crossing.room))
-        outcome = Outcome(1.0, events[crossing.reaches], runs=activities[-1])
-        plan.add_choice(events[crossing.leaves], crossing.name, to=[outcome])
-    for door in building.doors:
-        outcomes = [
-            Outcome(1.0 - building.locked, events[door.opened]),
-            Outcome(building.locked, events[door.locked]),
-        ]
-        plan.add_choice(events[door.at], f"open-{door.name}", to=outcomes)
-    plan.add_constraint(DAMAGE, at_most=bound, counts=dict.fromkeys(activities, DAMAGE))
-    return plan.build(start=events[building.events[0]], end=events[building.events[-1]])
+    single = evacuation(scale=scale)
+    plan = ProcedureBuilder(f"{single.name} by two ends")
+    events = [plan.add_event(name) for name in single.events]
+    activities = {}
+    for choice in single.choices:
+        outcomes = []
+        for outcome in choice.outcomes:
+            runs = None
+            if outcome.runs is not None:
+                activity = single.activities[outcome.runs]
+                between = single.events[choice.event], single.events[outcome.event]
+                world, labels = _crossing(activity.cssp.world, *between, scale)
+                cssp = world.to_cssp()
+                named = tuple(labels.get(label, label) for label in cssp.state_labels)
+                runs = plan.add_activity(activity.name, cssp.derive(state_labels=named), activity.room)
+                activities[runs] = "damage"
+            outcomes.append(Outcome(outcome.probability, events[outcome.event], runs=runs))
+        plan.add_choice(events[choice.event], choice.name, to=outcomes)
+    plan.add_constraint("damage", at_most=bound, counts=activities)
+    return plan.build(start=events[single.start], end=events[single.end])
 
 
-def _crossing(grid: GridWorld, crossing: Crossing, scale: int) -> tuple[GridWorld, dict[Cell, str]]:
+def _crossing(grid: GridWorld, leaves: str, reaches: str, scale: int) -> tuple[GridWorld, dict[Cell, str]]:
     """The room with two openings for each hallway, and what these are called."""
     labels: dict[Cell, str] = {}
-    start: Cell | dict[Cell, float] = crossing.start
-    goal: Cell | tuple[Cell, ...] = crossing.goal
-    if crossing.leaves.startswith("hallway"):
-        ends = _ends(grid, crossing.start, scale)
-        labels |= {cell: f"{crossing.leaves}, {end} end" for cell, end in zip(ends, ENDS, strict=True)}
-        start = dict.fromkeys(ends, 0.5)
-    if crossing.reaches.startswith("hallway"):
-        goal = _ends(grid, crossing.goal, scale)
-        labels |= {cell: f"{crossing.reaches}, {end} end" for cell, end in zip(goal, ENDS, strict=True)}
-    return replace(grid, start=start, goal=goal), labels
+    starts, goals = dict(grid.starts), tuple(grid.goals)
+    if leaves.startswith("hallway"):
+        ends = _ends(grid, next(iter(starts)), scale)
+        labels |= {cell: f"{leaves}, {end} end" for cell, end in zip(ends, ENDS, strict=True)}
+        starts = dict.fromkeys(ends, 0.5)
+    if reaches.startswith("hallway"):
+        goals = _ends(grid, goals[0], scale)
+        labels |= {cell: f"{reaches}, {end} end" for cell, end in zip(goals, ENDS, strict=True)}
+    return replace(grid, start=starts, goal=goals), labels
 
 
 def _ends(grid: GridWorld, opening: Cell, scale: int) -> tuple[Cell, Cell]:

@@ -21,7 +21,7 @@ def slippery_grid(size: int, *, slip: float = 0.1, bound: float = 5.0, seed: int
     import numpy as np
 
     from hcssp import ImplicitCSSP
-    from hcssp.cssp.transition_batch import TransitionBatch
+    from hcssp.cssp import TransitionBatch
 
     rng = np.random.default_rng(seed)
     blocks = size // BLOCK
@@ -80,9 +80,9 @@ def large_racetrack(scale: int, max_speed: int = 4, *, slip: float = 0.1, bound:
     import numpy as np
 
     from hcssp import ImplicitCSSP
-    from hcssp.cssp.transition_batch import TransitionBatch
+    from hcssp.cssp import TransitionBatch
     from hcssp.heuristics import highest
-    from hcssp.scenarios.racetrack import ACCELERATIONS, TRACK
+    from hcssp.scenarios.domains.racetrack import ACCELERATIONS, TRACK
 
     wall, rough, finish = WALL, ROUGH, FINISH
     codes = {"#": wall, ".": 1, "S": 1, ":": rough, "F": finish}
@@ -164,8 +164,7 @@ def one_direction(ground: Any, start: Any, axis: int, max_speed: int, slip: floa
     """
     import numpy as np
 
-    from hcssp.cssp.exploration import explore_in_batches
-    from hcssp.cssp.transition_batch import TransitionBatch
+    from hcssp.cssp import TransitionBatch, explore_in_batches
     from hcssp.heuristics import expected_costs
 
     cells = ground if axis == 0 else ground.T

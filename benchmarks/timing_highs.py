@@ -37,7 +37,7 @@ def time_linear_program(problem: Any, method: str, cap: float) -> dict[str, Any]
     import highspy  # noqa: F401  (its import is not to be counted)
 
     from hcssp.cssp.preprocessing import prepare
-    from hcssp.methods.highs.relaxation import relax
+    from hcssp.methods.highs.linear_program import relax
 
     began = time.perf_counter()
     prepared = prepare(problem)
@@ -49,7 +49,7 @@ def time_linear_program(problem: Any, method: str, cap: float) -> dict[str, Any]
         relaxation = finished.value
     return {
         "seconds": time.perf_counter() - began,
-        "outcome": str(relaxation.outcome),
+        "outcome": str(relaxation.answer.outcome),
         "value": figure(relaxation.lower_bound),
         "peak_memory_mb": peak_memory(),
     }

@@ -62,7 +62,7 @@ class Leaf:
 
 
 class Robot:
-    """Stands in for the robot and the building: draws by lot what happens, and moves the fire once."""
+    """Stands in for the robot and the building: samples what happens, and moves the fire once."""
 
     def __init__(self, seed: int, new_map: HCSSP, after: int) -> None:
         self._random, self._new_map, self._after = random.Random(seed), new_map, after

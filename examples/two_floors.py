@@ -27,8 +27,8 @@ def main() -> None:
     for constraint in problem.constraints:
         used, price = plan.cost(constraint.name), plan.prices[constraint.name]
         print(f"  {constraint.name}: {used:.3f}, at most {constraint.at_most:g}; price {price:.1f} s a unit")
-    # Prices are those of plans that may draw lots between lift and stairs; see two_floors/README.md.
-    print(f"  a plan that draws lots could reach {plan.randomised_cost:.2f} s")
+    # Prices are those of randomised policies, which may mix lift and stairs; see two_floors/README.md.
+    print(f"  the best randomised policy reaches {plan.randomised_cost:.2f} s")
 
     print("\nActivities that are executed, and how often (expected)")
     for activity in plan.evaluation.activities:

@@ -123,6 +123,15 @@ class Browser:
                 raise TimeoutError(f"the page never said yes to {script}")
             time.sleep(0.05)
 
+    def enter_frame(self) -> None:
+        """Go on inside the first frame of the page, which a sandbox keeps in a process of its own."""
+        targets = self._call("Target.getTargets", {"filter": [{}]})["targetInfos"]
+        frame = next(target["targetId"] for target in targets if target["type"] == "iframe")
+        attached = self._call("Target.attachToTarget", {"targetId": frame, "flatten": True})
+        self._session = attached["sessionId"]
+        for domain in ("Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
     def press(self, key: str, code: int) -> None:
         """Press a key on whatever has the focus."""
         for kind in ("rawKeyDown", "keyUp"):

@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, settings
 
-from hcssp.contract.ending import Ending, Reason
-from hcssp.contract.stop import MaxRuntime
+from hcssp.contract.progress import MaxRuntime
+from hcssp.contract.proof import Ending, Reason
 from tiny_caches import shrink_caches
 from volume import FULL, QUICK, examples
 

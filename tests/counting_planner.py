@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hcssp.cssp.model import FloatArray
-from hcssp.dual.activity_curve import ActivityPlan
+from hcssp.cssp.model import BoolArray, FloatArray
 from hcssp.dual.activity_planner import ActivityPlanner
+from hcssp.dual.value_cache import ActivityPlan
 from hcssp.ssp.policy_iteration import ScalarOptimum
 
 
@@ -13,8 +13,12 @@ class CountingPlanner(ActivityPlanner):
 
     num_plans = 0
 
-    def _solve(
-        self, weights: FloatArray, forbidden: frozenset[int], warm: ActivityPlan | None
+    def solve(
+        self,
+        weights: FloatArray,
+        allowed: BoolArray | None,
+        warm: ActivityPlan | None = None,
+        partly: bool = False,
     ) -> ScalarOptimum | None:
         self.num_plans += 1
-        return super()._solve(weights, forbidden, warm)
+        return super().solve(weights, allowed, warm, partly)

@@ -10,7 +10,7 @@ import numpy as np
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.reachability import almost_sure
-from hcssp.cssp.transition_batch import TransitionBatch
+from hcssp.cssp.state_space import TransitionBatch
 
 SLIGHTLY_LESS = 1.0 - 1e-9
 """A heuristic from value iteration is lowered by this factor: it must not be above the truth."""

@@ -8,7 +8,7 @@ from math import inf
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.procedure import HCSSP
-from hcssp.scenarios.hazard_grid import symmetric_grid
+from hcssp.scenarios.domains.hazard_grid import symmetric_grid
 from small_procedures import drone, forking, retrying
 
 

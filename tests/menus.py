@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.dual.oracle import Minimum, Oracle
-from hcssp.dual.vertex import Vertex
-from hcssp.ssp.region import Region
+from hcssp.dual.oracle import Minimum, Oracle, PolicyPoint
+from hcssp.ssp.scalar_problem import Region
 
 
-class Dish(Vertex):
+class Dish(PolicyPoint):
     """One line of the table."""
 
     def __init__(self, costs: FloatArray, row: int) -> None:
@@ -50,11 +49,8 @@ class Menu(Oracle[Dish]):
         self.blur = blur
         self.asked: list[tuple[list[float], float]] = []
 
-    def minimise(self, weights: FloatArray, region: Region, near: Dish | None = None) -> Minimum[Dish] | None:
-        return self.approximate(weights, region, 0.0, near)
-
-    def approximate(
-        self, weights: FloatArray, region: Region, precision: float, near: Dish | None = None
+    def minimise(
+        self, weights: FloatArray, region: Region, precision: float = 0.0, near: Dish | None = None
     ) -> Minimum[Dish] | None:
         self.asked.append((weights.tolist(), precision))
         values = np.where(region.allowed(len(self.table)), self.table @ weights, np.inf)

@@ -13,7 +13,6 @@ from hcssp.contract.plan import Plan
 from hcssp.cssp.model import CSSP
 from hcssp.evaluation.exact import evaluate
 from hcssp.procedure.model import HCSSP
-from hcssp.procedure.policy import policy_of
 from hcssp.solving.solve import solve
 from known_optima import knapsack, roads, two_starts
 from random_problems import random_cssp
@@ -104,7 +103,7 @@ def _differences(name: str, plan: Plan) -> list[str]:
     if not abs(plan.gap - before.gap) <= SAME_GAP:
         wrong.append(f"a gap of {plan.gap}, not {before.gap}")
     problem, rows = problems()[name], plan.policy.rows
-    policy = policy_of(problem, rows)
+    policy = problem.policy(rows)
     evaluation = evaluate(problem, policy)
     cost, goes = float(evaluation.costs[0]), evaluation.visits > 0.0
     # Ties may fall either way, but only ties.

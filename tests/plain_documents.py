@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hcssp.files import Limits
-from hcssp.files.problem_file.findings import Findings
-from hcssp.files.problem_file.parsing import parse_document
-from hcssp.files.problem_file.tree import Items, Node, Scalar
+from hcssp.files.problem_file.document import Findings, Items, Limits, Node, Scalar, parse_document
 
 
 def plain(node: Node) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from brute_force_procedures import brute_force
 from hcssp.procedure import HCSSP, Nesting, Outcome, ProcedureBuilder
-from hcssp.procedure.expansion import expand
+from hcssp.procedure.nesting import expand
 from random_procedures import combinations, random_activity, random_bounds, random_procedure
 
 MOST_POLICIES = 400

@@ -28,7 +28,7 @@ def is_running(process: int) -> bool:
 
 
 def measurements_of(workers: Iterable[int]) -> dict[int, int]:
-    """Wait until one of some processes has started one that measures a contestant; who did, of each."""
+    """Wait until one of some processes has started one that measures a solver; who did, of each."""
     starters = list(workers)
     for _ in attempts():
         found = {
@@ -36,7 +36,7 @@ def measurements_of(workers: Iterable[int]) -> dict[int, int]:
             for starter in starters
             for task in Path(f"/proc/{starter}/task").iterdir()
             for child in (task / "children").read_text(encoding="utf-8").split()
-            if "apart import answer" in Path(f"/proc/{child}/cmdline").read_text(encoding="utf-8")
+            if "measuring import answer" in Path(f"/proc/{child}/cmdline").read_text(encoding="utf-8")
         }
         if found:
             return found

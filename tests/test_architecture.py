@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import io
 import subprocess
 import sys
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,54 +17,49 @@ import hcssp
 PACKAGE = Path(hcssp.__file__).parent
 
 # From top to bottom; a module may import from its own layer and from those below.
-LAYERS: tuple[tuple[str, ...], ...] = (
-    ("hcssp", "hcssp.extend"),  # they re-export from everywhere
-    ("hcssp.__main__", "hcssp.cli"),
-    ("hcssp.comparison",),
-    ("hcssp.reports",),
-    ("hcssp.files",),
-    ("hcssp.exchange",),
-    ("hcssp.scenarios",),
-    ("hcssp.solving",),
-    ("hcssp.methods",),
-    ("hcssp.contract",),
-    ("hcssp.proofs",),
-    ("hcssp.dual",),
-    ("hcssp.ssp",),
-    ("hcssp.execution",),
-    ("hcssp.evaluation",),
-    ("hcssp.checker",),
-    ("hcssp.heuristics",),
-    ("hcssp.procedure",),
-    ("hcssp.cssp",),
-    ("hcssp.workers",),
-    (
+LAYERS: dict[str, tuple[str, ...]] = {
+    "interfaces": ("hcssp", "hcssp.extend", "hcssp.__main__", "hcssp.cli", "hcssp.comparison"),
+    "analysis, files and reports": (
+        "hcssp.exchange",
+        "hcssp.files",
+        "hcssp.reports",
+        "hcssp.scenarios",
+        "hcssp.solving",
+    ),
+    "search": ("hcssp.contract", "hcssp.execution", "hcssp.methods"),
+    "dual and proofs": ("hcssp.dual", "hcssp.proofs", "hcssp.ssp"),
+    "model and evaluation": (
+        "hcssp.checker",
+        "hcssp.cssp",
+        "hcssp.evaluation",
+        "hcssp.heuristics",
+        "hcssp.procedure",
+    ),
+    "foundations": (
         "hcssp.deadline",
+        "hcssp.display",
         "hcssp.errors",
-        "hcssp.frames",
         "hcssp.lazy",
         "hcssp.numerics",
-        "hcssp.parallel",
+        "hcssp.parameters",
         "hcssp.start",
         "hcssp.threads",
         "hcssp.version",
+        "hcssp.workers",
     ),
-)
-# Modules of records whose methods call what lies above them, such as plan.save(). They import it inside the
-# method, or for type checkers, never when they are imported themselves.
+}
+# Records whose methods call the layers above, such as plan.save(). They import these inside the method,
+# or for type checkers, never when they are imported themselves.
 WITH_METHODS_ABOVE = {
     "hcssp.contract.plan",
+    "hcssp.contract.progress",
     "hcssp.cssp.model",
-    "hcssp.execution.run",
+    "hcssp.display",
+    "hcssp.execution",
     "hcssp.procedure.model",
-    "hcssp.solving.sweep",
-    "hcssp.solving.sweep_maker",
-    "hcssp.solving.sweep_record",
-    "hcssp.solving.trade_off",
-    "hcssp.solving.why",
 }
 
-DEPTH = {prefix: depth for depth, prefixes in enumerate(LAYERS) for prefix in prefixes}
+DEPTH = {prefix: depth for depth, prefixes in enumerate(LAYERS.values()) for prefix in prefixes}
 
 LAZY = ("distributed", "highspy", "matplotlib", "networkx", "pandas", "yaml", "scipy.optimize")
 
@@ -102,7 +99,7 @@ def imported_modules(
                 above = module.split(".")
                 above = above[: len(above) - node.level + is_package]
                 base = ".".join([*above, base] if base else above)
-            # "from hcssp.contract import stop" imports a module, "from hcssp.contract.stop import Gap" not.
+            # "from hcssp.contract import progress" imports a module, "... progress import Gap" does not.
             names = [
                 f"{base}.{alias.name}" if f"{base}.{alias.name}" in MODULES else base for alias in node.names
             ]
@@ -132,11 +129,11 @@ def test_imports_point_downwards() -> None:
     ("module", "source"),
     [
         ("hcssp.errors", "from hcssp.cssp.model import CSSP"),
-        ("hcssp.cssp.model", "import hcssp.ssp.region"),
-        ("hcssp.cssp.policy", "def later():\n    from hcssp.reports import notebook"),
+        ("hcssp.cssp.model", "import hcssp.ssp.scalar_problem"),
+        ("hcssp.cssp.policy", "def later():\n    from hcssp.reports import card"),
         ("hcssp.cssp.model", "from hcssp import CSSP"),
         ("hcssp.cssp.model", "from ..ssp import region"),
-        ("hcssp.ssp.region", "def later():\n    from hcssp.methods import best_first"),
+        ("hcssp.ssp.scalar_problem", "def later():\n    from hcssp.methods import best_first"),
         ("hcssp.evaluation.exact", "from hcssp.contract.plan import Plan"),
         ("hcssp.dual.ascent", "from hcssp.methods.best_first import search"),
     ],
@@ -150,7 +147,7 @@ def test_an_upward_import_is_found(module: str, source: str) -> None:
     [
         ("hcssp.cssp.model", "from hcssp.errors import InvalidProblem"),
         ("hcssp.cssp.model", "from . import policy"),
-        ("hcssp.cssp.model", "def later():\n    from hcssp.reports import notebook"),
+        ("hcssp.cssp.model", "def later():\n    from hcssp.reports import card"),
         ("hcssp.methods.anytime", "from hcssp.contract.progress import Progress"),
         ("hcssp.methods.anytime", "from hcssp.contract import progress"),
         ("hcssp.cli.main", "import numpy, hcssp.errors"),
@@ -172,16 +169,14 @@ def test_no_module_is_a_drawer_for_everything() -> None:
 
 # What the checker of proofs may use besides itself: the problem, its layout, and what is said of both.
 TRUSTED = {
+    "hcssp.cssp.arrays",
     "hcssp.cssp.decimals",
     "hcssp.cssp.model",
-    "hcssp.cssp.spans",
     "hcssp.errors",
     "hcssp.numerics",
     "hcssp.procedure.flattening",
-    "hcssp.procedure.limits",
     "hcssp.procedure.model",
     "hcssp.procedure.nesting",
-    "hcssp.procedure.single",
 }
 FOREIGN = {
     "__future__",
@@ -228,6 +223,24 @@ def test_importing_the_package_is_light() -> None:
     assert answer.stdout.strip() == "[]"
 
 
+UNUSED_TO_SOLVE = {
+    *("multiprocessing", "scipy.optimize", "highspy", "matplotlib", "pandas", "hcssp.cssp.expansion"),
+    *("numpy.f2py.f2py2e", "numpy.ma.core", "numpy.testing._private.utils", "hcssp.exchange.models"),
+}
+"""What a command that solves a built-in procedure does not need; together slower than the search."""
+
+
+def test_solving_a_procedure_imports_little_else() -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "hcssp", "solve", "small-building", "--quiet"]
+    answer = subprocess.run([*command, "--gap", "0.1"], capture_output=True, text=True, check=True)
+    imported = {
+        line.rpartition("|")[2].strip() for line in answer.stderr.splitlines() if line.startswith("import")
+    }
+    assert imported & UNUSED_TO_SOLVE == set()
+    packages = {module for module in MODULES if MODULES[module].name == "__init__.py"}
+    assert 20 < len((imported & set(MODULES)) - packages) < 100
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match=r"no attribute 'nonsense'$"):
         hcssp.nonsense  # noqa: B018
@@ -235,3 +248,61 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         hcssp.Oracle  # noqa: B018
     with pytest.raises(AttributeError, match=r"no attribute 'DeadEnd'; it is hcssp\.errors\.DeadEnd$"):
         hcssp.DeadEnd  # noqa: B018
+
+
+CORE = ("cssp", "dual", "methods", "procedure", "proofs", "solving", "ssp")
+MAX_CODE_LINES, MAX_CONSTANTS, MAX_FILES = 20_000, 100, 218
+
+
+def code_lines(path: Path) -> int:
+    """The lines of a file that are neither blank nor comments nor docstrings."""
+    text = path.read_text(encoding="utf-8")
+    documented: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node.end_lineno:
+            documented.update(range(node.lineno, node.end_lineno + 1))
+    blank = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+    found: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in (*blank, tokenize.ENDMARKER):
+            found.update(range(token.start[0], token.end[0] + 1))
+    return len(found - documented)
+
+
+def is_number(value: ast.expr | None) -> bool:
+    match value:
+        case ast.Constant(value=constant):
+            return isinstance(constant, int | float) and not isinstance(constant, bool)
+        case ast.UnaryOp(operand=operand):
+            return is_number(operand)
+        case ast.BinOp(left=left, right=right):
+            return is_number(left) and is_number(right)
+    return False
+
+
+def constants(path: Path) -> int:
+    """The numeric constants that a module defines."""
+    found = 0
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        match node:
+            case ast.Assign(targets=[ast.Tuple()], value=ast.Tuple(elts=values)):
+                found += sum(map(is_number, values))
+            case ast.Assign(value=value) | ast.AnnAssign(value=value):
+                found += is_number(value)
+    return found
+
+
+def test_the_package_stays_small() -> None:
+    """Size is a cost: whoever raises a limit says why in the commit."""
+    paths = [path for folder in CORE for path in (PACKAGE / folder).rglob("*.py")]
+    assert sum(map(code_lines, paths)) <= MAX_CODE_LINES
+    assert sum(map(constants, paths)) <= MAX_CONSTANTS
+    assert len(MODULES) <= MAX_FILES
+
+
+def test_sizes_are_counted(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(
+        '"""A module."""\n\nONE, TWO = 1, 2.0\n# A comment.\nTHREE = -3\nFLAG, NAME = True, "n"\n'
+    )
+    assert (code_lines(module), constants(module)) == (3, 3)

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array, eye_array
 
-from hcssp.contract.ending import Reason
-from hcssp.contract.stop import MaxRuntime
-from hcssp.cssp.factorisation import SMALL, factorise
+from hcssp.contract.progress import MaxRuntime
+from hcssp.contract.proof import Reason
+from hcssp.cssp.factorisation import EVALUATION, factorise
 from hcssp.deadline import OutOfTime, awaited, keep_time, until
-from hcssp.parallel import MIN_STATES_FOR_THREADS, parallel_map
-from hcssp.scenarios.hazard_grid import hazard_grid
+from hcssp.scenarios.domains.hazard_grid import hazard_grid
 from hcssp.solving.solve import solve
+from hcssp.threads import MIN_STATES_FOR_THREADS, parallel_map
 
 LONG_AGO = -inf
 
@@ -42,7 +42,7 @@ def test_work_is_left_alone_once_the_time_is_up() -> None:
 def test_threads_at_work_on_what_has_failed_elsewhere_are_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("hcssp.parallel._most_threads", 2)
+    monkeypatch.setattr("hcssp.threads._most_threads", 2)
     never = threading.Event()
 
     def work(item: int) -> object:
@@ -73,14 +73,14 @@ def test_a_signal_is_heard_while_work_is_awaited() -> None:
 
 
 def test_large_matrices_are_factorised_within_the_deadline_and_small_ones_at_once() -> None:
-    small, large = (csc_array(2.0 * eye_array(size)) for size in (3, SMALL + 1))
+    small, large = (csc_array(2.0 * eye_array(size)) for size in (3, EVALUATION.small + 1))
     with until(LONG_AGO):
         assert factorise(small).solve(np.ones(3)).tolist() == [0.5] * 3
         with pytest.raises(OutOfTime):
             factorise(large)
-    assert np.all(factorise(large, "NATURAL").solve(np.ones(SMALL + 1)) == 0.5)
+    assert np.all(factorise(large, "NATURAL").solve(np.ones(EVALUATION.small + 1)) == 0.5)
     with pytest.raises(RuntimeError, match="singular"):
-        factorise(csc_array((SMALL + 1, SMALL + 1)))
+        factorise(csc_array((EVALUATION.small + 1, EVALUATION.small + 1)))
 
 
 def test_a_search_that_runs_out_of_time_within_a_step_keeps_what_it_knows(

@@ -20,7 +20,7 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
 def test_of_very_many_names_some_are_listed_and_none_is_guessed() -> None:
     some = str(UnknownName("state", "room-7", (f"room-{number:04}" for number in range(100))))
     assert "did you mean 'room-0" in some
-    assert some.endswith(", room-0029 and 70 more")
+    assert some.endswith(", room-0076 and 94 more")
     many = str(UnknownName("state", "room-7", (f"room-{number:04}" for number in range(6000))))
     assert many.startswith("there is no state 'room-7'; there are: room-0000, ")
     assert many.endswith(", room-0029 and 5970 more")

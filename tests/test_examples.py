@@ -9,8 +9,8 @@ import pytest
 
 from doc_blocks import PageRun
 from hcssp.evaluation import simulate
-from hcssp.files import load
 from hcssp.files.plan_file import load_plan
+from hcssp.files.problem_file.loading import load
 
 pytestmark = pytest.mark.slow
 

@@ -9,11 +9,10 @@ import hcssp
 import hcssp.heuristics as heuristics
 from brute_force import brute_force
 from hcssp.cssp.implicit import ImplicitCSSP
-from hcssp.cssp.least_costs import ExpectedCosts
-from hcssp.cssp.transition_batch import TransitionBatch
+from hcssp.cssp.state_space import TransitionBatch
 from hcssp.errors import InvalidProblem
-from hcssp.heuristics import TableHeuristic, shortest_paths
-from hcssp.scenarios.hazard_grid import hazard_grid
+from hcssp.heuristics import ExpectedCosts, TableHeuristic, shortest_paths
+from hcssp.scenarios.domains.hazard_grid import hazard_grid
 from implicit_problems import implicit_of
 from random_problems import random_cssp
 

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from hcssp.parallel import MIN_STATES_FOR_THREADS, parallel_map
+from hcssp.threads import MIN_STATES_FOR_THREADS, parallel_map
 
 
 def test_small_problems_stay_in_this_thread() -> None:

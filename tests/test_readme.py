@@ -1,34 +1,33 @@
-"""The README's Python blocks run, and print what the text block after each one says."""
+"""The README's commands and Python blocks run, and print what the README shows."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from doc_blocks import PageRun, blocks, run_command
-
-pytestmark = pytest.mark.slow
+from doc_blocks import PageRun, blocks
 
 README = Path(__file__).parents[1] / "README.md"
-BEFOREHAND = "hcssp new small-building > mine.yaml"
+TEXT = README.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_examples_print_what_the_readme_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
-    pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
-    text = README.read_text(encoding="utf-8")
-    # The library loads the file that the commands above it make.
-    assert " ".join(BEFOREHAND.split()) in " ".join(text.split())
-    run_command(BEFOREHAND)
-    assert PageRun("README.md").run(text) == 2
-    for name in ("plan.json", "report.html", "plan.png"):
+    assert PageRun("README.md").run(TEXT) == 2
+    for name in ("proof.cert", "curve.png"):
         assert (tmp_path / name).stat().st_size > 1000
 
 
 def test_every_example_shows_its_output() -> None:
-    found = blocks(README.read_text(encoding="utf-8"))
-    languages = [block.language for block in found]
-    assert languages == ["python", "text"] * (len(found) // 2)
-    assert all(not block.gap for block in found[1::2])
+    assert [block.language for block in blocks(TEXT)] == ["console", "python", "text"]
+
+
+def test_the_readme_is_short_and_its_links_lead_to_files() -> None:
+    assert len(TEXT.splitlines()) <= 120
+    targets = re.findall(r"\]\(([^)#]+)", TEXT)
+    assert len(targets) > 10
+    assert [target for target in targets if not (README.parent / target).exists()] == []

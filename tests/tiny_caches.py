@@ -11,37 +11,34 @@ from typing import Any
 
 import pytest
 
+from hcssp.cssp.factorisation import EVALUATION
+from hcssp.dual.event_chain import EVENTS
+from hcssp.dual.value_cache import DEFAULT_PARAMETERS
 from hcssp.ssp.policy_evaluation import PolicySystem
 
 SIZE = 2
 
 CACHES = {
-    "hcssp.dual.activity_budget": ("MAX_KNOWN_VERTICES",),
-    "hcssp.dual.activity_planner": ("MAX_CURVES",),
-    "hcssp.dual.alike_activities": ("MAX_SPLITS", "MAX_SPLIT_ENTRIES"),
-    "hcssp.dual.door_planner": ("MAX_ANSWERS", "MAX_PLANS"),
-    "hcssp.dual.doors_oracle": ("MAX_SPLITS",),
-    "hcssp.dual.event_solver": ("MAX_CHAINS", "MAX_CHAIN_STATES"),
-    "hcssp.dual.expanding_oracle": ("MAX_KEPT",),
-    "hcssp.dual.floors": ("MAX_WHOLE", "MAX_PARTS"),
-    "hcssp.dual.value_surface": ("MAX_POINTS",),
-    "hcssp.files.problem_file.records": ("MOST_KEPT",),
-    "hcssp.proofs.potential_store": ("MAX_SEARCHES",),
+    "hcssp.files.problem_file.schema": ("MOST_KEPT",),
+    "hcssp.proofs.potentials": ("MAX_SEARCHES",),
 }
 """The constants that say how much is kept, by module."""
 
-UPDATED = {"hcssp.ssp.policy_evaluation": ("MAX_DENSE_STATES",)}
-"""Small problems are to use the updates that are kept for large ones."""
-
-BYTES = {"hcssp.ssp.policy_evaluation": ("COLUMN_MEMORY",)}
-"""Those that say so in bytes; what they limit is set where it is used."""
+PARAMETERS = ("max_regions", "max_points", "max_group_entries", "max_plans")
+"""The same of planners, see :class:`~hcssp.dual.value_cache.PlannerParameters`."""
 
 
 def shrink_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let all caches hold two things."""
-    for module, names in (CACHES | UPDATED).items():
+    for module, names in CACHES.items():
         for name in names:
             monkeypatch.setattr(importlib.import_module(module), name, SIZE)
+    for name in PARAMETERS:
+        monkeypatch.setitem(vars(DEFAULT_PARAMETERS), name, SIZE)
+    for name in ("max_chains", "max_chain_states"):
+        monkeypatch.setitem(vars(EVENTS), name, SIZE)
+    # Small problems are to use the updates that are kept for large ones.
+    monkeypatch.setitem(vars(EVALUATION), "max_dense_states", SIZE)
     initialise = PolicySystem.__init__
 
     def with_two_columns(self: PolicySystem, *arguments: Any, **options: Any) -> None:

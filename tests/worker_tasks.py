@@ -9,32 +9,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hcssp.errors import InvalidProblem
-from hcssp.workers.at_work import kept
-from hcssp.workers.losses import LostWorker
+from hcssp.workers import LostWorker, kept
 
 if TYPE_CHECKING:
     from hcssp.cssp.model import CSSP
 
 
-def process_and_thread_limit() -> tuple[int, str | None]:
-    return os.getpid(), os.environ.get("OPENBLAS_NUM_THREADS")
+def process() -> int:
+    return os.getpid()
 
 
 def is_deaf_to_interrupts() -> bool:
     return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
-def look_at(problem: CSSP) -> tuple[int, int, bool, bool]:
-    """Process, size, whether the transitions lie in a mapped file, and whether this was looked at before."""
-    import numpy as np
-
-    arrays: list[Any] = [problem.transitions.data]
-    while isinstance(arrays[-1], np.ndarray) and arrays[-1].base is not None:
-        arrays.append(arrays[-1].base)
-    mapped = any(isinstance(each, np.memmap) for each in arrays) or "mmap" in type(arrays[-1]).__name__
+def look_at(problem: CSSP) -> tuple[int, int, bool]:
+    """Process, size, and whether this was looked at before."""
     looks: list[int] = kept(("looks", problem.name), list)
     looks.append(1)
-    return os.getpid(), problem.num_states, mapped, len(looks) > 1
+    return os.getpid(), problem.num_states, len(looks) > 1
 
 
 def die_once(marker: str, problem: CSSP) -> int:

@@ -9,31 +9,33 @@ from __future__ import annotations
 import argparse
 import html
 import re
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hcssp.cli.parser import Command
 
 PAGE = "command-line.md"
 MARK = "{{ commands }}"
 
 
-def commands() -> dict[str, ModuleType]:
-    """The commands and the modules that they live in."""
-    from hcssp.cli import parser
+def commands() -> dict[str, Command]:
+    """The commands by name."""
+    from hcssp.cli.parser import COMMANDS, find_command
 
-    return dict(parser._COMMANDS)
+    return {name: find_command(name) for name in COMMANDS}
 
 
-def section(name: str, module: ModuleType) -> str:
+def section(name: str, command: Command) -> str:
     """The section of one command, in Markdown."""
     parser = argparse.ArgumentParser(prog=f"hcssp {name}", add_help=False)
-    module.add_arguments(parser)
+    command.add_arguments(parser)
     actions = [action for action in parser._actions if action.help is not argparse.SUPPRESS]
     positional = "".join(f" {_value(action)}" for action in actions if not action.option_strings)
     options = " [OPTIONS]" if any(action.option_strings for action in actions) else ""
     parts = [
         f"## hcssp {name} {{#{name}}}",
         # The descriptions are plain text: a line that begins with blanks is an example or a list.
-        re.sub(r"^ +(\S.*)$", r"    \1", module.DESCRIPTION.strip(), flags=re.MULTILINE),
+        re.sub(r"^ +(\S.*)$", r"    \1", command.description.strip(), flags=re.MULTILINE),
         f"```text\nhcssp {name}{positional}{options}\n```",
     ]
     if actions:
@@ -52,7 +54,7 @@ def fill_in(text: str) -> str:
     """
     if text.count(MARK) != 1:
         raise ValueError(f"docs/{PAGE}: it needs the line '{MARK}' once and has it {text.count(MARK)} times")
-    return text.replace(MARK, "\n\n".join(section(name, module) for name, module in commands().items()))
+    return text.replace(MARK, "\n\n".join(section(name, command) for name, command in commands().items()))
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:

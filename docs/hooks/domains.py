@@ -1,6 +1,6 @@
-"""The page of the ready-made problems: sizes and dials are filled in from the registry itself.
+"""The page of the ready-made problems: sizes and parameters are filled in from the registry itself.
 
-A line ``{{ dials NAME }}`` of the page becomes the size of that problem and a table of its dials.
+A line ``{{ parameters NAME }}`` of the page becomes the size of that problem and a table of its parameters.
 """
 
 from __future__ import annotations
@@ -9,17 +9,23 @@ import re
 from typing import Any
 
 PAGE = "domains.md"
-_MARK = re.compile(r"^\{\{ dials (?P<name>[\w-]+) \}\}$", re.MULTILINE)
+_MARK = re.compile(r"^\{\{ parameters (?P<name>[\w-]+) \}\}$", re.MULTILINE)
 
 
-def dials(name: str) -> str:
-    """The size and the dials of a problem, in Markdown."""
-    from hcssp.scenarios.registry import find_scenario
+def parameters(name: str) -> str:
+    """The size and the parameters of a problem, in Markdown."""
+    from hcssp.scenarios.scenario import find_scenario
 
     scenario = find_scenario(name)
-    rows = [f"| `{dial.name}` | {dial.default:g} | {dial.meaning} |" for dial in scenario.dials]
-    lines = ["| dial | unless set | what it says |", "| --- | ---: | --- |", *rows]
-    return f"Unless a dial is set: {scenario.size}.\n\n" + "\n".join(lines)
+    rows = [
+        f"| `{parameter.name}` | {parameter.default:g} | {parameter.meaning} |"
+        for parameter in scenario.parameters
+    ]
+    lines = ["| parameter | default | meaning |", "| --- | ---: | --- |", *rows]
+    files = (
+        f"Problem file: `hcssp new {name}`. Notebook in the repository: `examples/notebooks/{name}.ipynb`."
+    )
+    return f"{files} Size with the defaults: {scenario.size}.\n\n" + "\n".join(lines)
 
 
 def named(text: str) -> list[str]:
@@ -29,7 +35,7 @@ def named(text: str) -> list[str]:
 
 def fill_in(text: str) -> str:
     """The page with its marks replaced."""
-    return _MARK.sub(lambda found: dials(found["name"]), text)
+    return _MARK.sub(lambda found: parameters(found["name"]), text)
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:

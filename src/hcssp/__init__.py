@@ -9,11 +9,11 @@ fast. What extends the library is in :mod:`hcssp.extend`.
 
 from __future__ import annotations
 
-from hcssp.start import is_command, leave_quietly_if_interrupted
+from hcssp.start import begin_command, is_command
 
 if is_command():
     # Before anything else is imported, which takes longer than a user who changes their mind.
-    leave_quietly_if_interrupted()
+    begin_command()
 
 import logging
 

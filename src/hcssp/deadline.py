@@ -1,8 +1,8 @@
-"""When nobody listens any more: long work asks for the time, or is waited for no longer than that.
+"""Deadlines for long work: the work checks the clock, or the caller stops waiting for it.
 
 A search looks at the clock between two of its steps. A step of a large problem may take minutes, nearly all
-of them in a few places: factorisations, which cannot be asked to stop, and sweeps. Whoever has only so much
-time says so around the work, and these places raise :class:`OutOfTime` once it has passed.
+of them in a few places: factorisations, which cannot be interrupted, and sweeps. A caller with a deadline
+sets it around the work, and these places raise :class:`OutOfTime` once it has passed.
 
 >>> with until(time.perf_counter() + 60.0):
 ...     keep_time()
@@ -30,7 +30,7 @@ Answer = TypeVar("Answer")
 _THREAD = "hcssp-awaited"
 
 _HEARD = 0.05
-"""So many seconds may pass until work that is awaited in another thread is found to be given up."""
+"""The seconds between two checks whether work in another thread is past its deadline."""
 
 
 class Deadline:
@@ -94,9 +94,9 @@ def work_goes_on() -> bool:
 def awaited(work: Callable[[], Answer]) -> Answer:
     """What `work` answers or raises, done by a thread; signals are heard while it is waited for.
 
-    Work that is given up goes on in the thread until it is done, but nobody will ask, and it does not keep
-    the process from ending. It must let other threads run, as SuperLU does, and change nothing that others
-    see.
+    Work that is given up continues in its thread until it is done, but its result is ignored, and it does not
+    keep the process from ending. It must let other threads run, as SuperLU does, and change nothing that
+    others see.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What can go wrong with the user's input, said so that it can be mended.
+"""Errors in the user's input: what is wrong, where, the value and the remedy.
 
 Every error of this library that a user can cause derives from :class:`HcsspError`; the command line
 turns them into one message on stderr and exit code 2, never into a traceback.
@@ -7,13 +7,13 @@ turns them into one message on stderr and exit code 2, never into a traceback.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 Known = TypeVar("Known")
 
 
 class HcsspError(Exception):
-    """Base class of all errors that a user can cause and mend."""
+    """Base class of all errors that a user can cause and correct."""
 
 
 class Located(str):
@@ -26,17 +26,17 @@ class Located(str):
     ----------
     at
         The way to the part, such as ``("walls", 0)``.
-    told
+    message
         What is wrong with it.
     """
 
     at: tuple[str | int, ...]
-    told: str
+    message: str
 
-    def __new__(cls, at: tuple[str | int, ...], told: str, place: str = "") -> Self:
+    def __new__(cls, at: tuple[str | int, ...], message: str, place: str = "") -> Self:
         path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in at)
-        violation = super().__new__(cls, f"{place or path.removeprefix('.')}: {told}")
-        violation.at, violation.told = at, told
+        violation = super().__new__(cls, f"{place or path.removeprefix('.')}: {message}")
+        violation.at, violation.message = at, message
         return violation
 
 
@@ -57,6 +57,10 @@ class _Violations(HcsspError):
         else:
             message = f"{count} violations:\n" + "\n".join(f"  - {v}" for v in self.violations)
         super().__init__(message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By default a copy, such as that of another process, would take the message for the violations.
+        return type(self), (self.violations,), self.__dict__
 
 
 class InvalidProblem(_Violations):
@@ -132,8 +136,8 @@ class UnsupportedProblem(HcsspError):
 
 
 _MOST_COMPARED = 5000
-_MOST_LISTED = 30
-"""A large problem has more states than anybody would read, or wait for to be compared."""
+_MOST_LISTED, _LONGEST_LIST, _NEAREST = 30, 400, 6
+"""Limits for large problems: names compared, names listed, characters of a list, nearest names."""
 
 
 class UnknownName(HcsspError):
@@ -153,11 +157,16 @@ class UnknownName(HcsspError):
         from difflib import get_close_matches
 
         names = sorted(known)
-        nearest = get_close_matches(name.lower(), names, n=1) if len(names) <= _MOST_COMPARED else ()
+        few = len(names) <= _MOST_COMPARED
+        nearest = get_close_matches(name.lower(), names, n=1) if few else ()
         guess = f"; did you mean {nearest[0]!r}?" if nearest else ";"
-        there_are = ", ".join(names[:_MOST_LISTED]) or "none"
-        if len(names) > _MOST_LISTED:
-            there_are += f" and {len(names) - _MOST_LISTED} more"
+        shown = names[:_MOST_LISTED]
+        if few and len(", ".join(names)) > _LONGEST_LIST:
+            # A long list hides the name that was meant: only the nearest ones are listed.
+            shown = get_close_matches(name, names, n=_NEAREST, cutoff=0.0)
+        there_are = ", ".join(shown) or "none"
+        if len(names) > len(shown):
+            there_are += f" and {len(names) - len(shown)} more"
         super().__init__(f"there is no {kind} {name!r}{guess} there are: {there_are}")
 
 
@@ -188,6 +197,6 @@ def did_you_mean(name: str, known: Sequence[str], there_are: str = "there are") 
     """
     from difflib import get_close_matches
 
-    # Among very many a search would take long, and a list of them all helps nobody.
+    # Among very many a search would take long, and a list of all is of no use.
     nearest = get_close_matches(name, known[:1000], n=1)
     return f"did you mean {nearest[0]!r}?" if nearest else f"{there_are} {listed(known)}"

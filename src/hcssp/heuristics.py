@@ -1,4 +1,4 @@
-r"""Heuristics for implicit problems, made from small ones: what is to come at least.
+r"""Heuristics for implicit problems, made from small ones: lower bounds on the cost-to-go.
 
 An :class:`~hcssp.cssp.implicit.ImplicitCSSP` asks for numbers :math:`h_k(s)` that no policy's expected
 :math:`k`-th cost to go from :math:`s` is below. Two sources:
@@ -12,7 +12,7 @@ coarser grid, a track without speeds, a household of which only one room is look
 of the large problem has the heuristic of the state of the small one that it projects to. If every possible
 step of the large problem projects to a possible step of the small one (or to none, within one state) that
 costs no more of anything, its shortest paths are heuristics of the large one. If the small one also has the
-same chances, so are its :func:`expected_costs`, which are higher. Nobody can check that without enumerating
+same chances, so are its :func:`expected_costs`, which are higher. This cannot be checked without enumerating
 the large problem; ``consistent=True`` checks what is expanded.
 
 **Under prices.** The policy that saves most time is not the one that saves most damage, so
@@ -20,6 +20,10 @@ the large problem; ``consistent=True`` checks what is expanded.
 made here knows better: :meth:`TableHeuristic.together` solves the small problem under the prices that the
 search asks for. Give the heuristic itself, not its method :meth:`~TableHeuristic.of`, and it is asked.
 Several projections look at different things, and :func:`highest` takes the highest of what they say.
+
+**Rounding.** Costs are not negative, so a sum of :math:`m` terms is off by a factor of at most
+:math:`1 + m \varepsilon`, and so much more after each sweep. The values are lowered by as much as all sweeps
+together may have raised them; see :data:`ROUNDING`.
 
 >>> from hcssp.cssp.builder import CSSPBuilder
 >>> small = CSSPBuilder(cost_names=("time", "damage"))
@@ -49,25 +53,148 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from hcssp.cssp.least_costs import ExpectedCosts, ShortestPaths
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.cssp.reachability import almost_sure
 from hcssp.cssp.state_space import RowNumbers
 from hcssp.errors import InvalidProblem
 
+ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
+"""For each term of a sum and each sweep, values are lowered by this share. A probability is divided once,
+multiplied once and added once, each time to half a unit in the last place: this is more than twice that."""
+
+MAX_VALUE_ITERATIONS = 20_000
+VALUE_ITERATION_TOLERANCE = 1e-12
+"""Value iteration ends after this number of sweeps, or once no value rises by this share of the largest."""
+
+
+class ShortestPaths:
+    """The least cost of a path to a goal.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    repeated
+        Whether a row that may stay is paid until it leaves. Not for a projection, of which only what is
+        possible is known, and not how probable it is.
+    """
+
+    def __init__(self, problem: CSSP, repeated: bool) -> None:
+        self._goals, self._repeated = problem.goals, repeated
+        transitions = problem.transitions
+        row = np.repeat(np.arange(problem.num_rows), np.diff(transitions.indptr))
+        leaves = (transitions.indices != problem.row_state[row]) & (transitions.data > 0.0)
+        row, self._heads = row[leaves], transitions.indices[leaves]
+        self._moving, self._starts = np.unique(row, return_index=True)
+        leaving = np.bincount(row, weights=transitions.data[leaves], minlength=problem.num_rows)
+        self._leaving: FloatArray = leaving[self._moving]
+        owner = problem.row_state[self._moving]
+        self._begins = np.flatnonzero(np.diff(owner, prepend=-1))
+        self._states = owner[self._begins]
+        self._terms = 2 + int(np.diff(transitions.indptr).max(initial=0))
+
+    def least(self, row_costs: FloatArray) -> FloatArray:
+        """For each state the cost of the shortest path, by sweeps from the goals; 0 where there is none."""
+        value = np.where(self._goals, 0.0, np.inf)
+        paid = row_costs[self._moving] / (self._leaving if self._repeated else 1.0)
+        sweeps = 0
+        while len(self._moving):
+            sweeps += 1
+            after = np.minimum.reduceat(value[self._heads], self._starts)
+            least = np.minimum.reduceat(paid + after, self._begins)
+            if not np.any(least < value[self._states]):
+                break
+            value[self._states] = np.minimum(least, value[self._states])
+        return np.where(np.isfinite(value), value * max(1.0 - ROUNDING * (self._terms + sweeps), 0.0), 0.0)
+
+
+class ExpectedCosts:
+    """The least expected cost until a goal, but for what value iteration from nothing has not found yet.
+
+    Every sweep gives numbers that no policy is below, and that promise no more than a step and what they
+    promise after it, so it may end whenever it likes. It ends when they have settled wherever a goal can be
+    reached with certainty; elsewhere they grow for ever. How long a row stays in its state is not waited for:
+    it costs as much more.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    """
+
+    def __init__(self, problem: CSSP) -> None:
+        counts = np.where(problem.goals, 0, np.diff(problem.row_start))
+        # The states with most rows come first, and the first rows of all states before the second ones: so
+        # the least of each state's rows is found by comparing long pieces, five times as fast as one by one.
+        self._order = np.argsort(-counts, kind="stable")
+        place = np.empty(len(counts), dtype=np.int64)
+        place[self._order] = np.arange(len(counts))
+        ordered, starts = counts[self._order], problem.row_start[:-1][self._order]
+        self._having = [int(np.count_nonzero(ordered > rank)) for rank in range(int(counts.max(initial=0)))]
+        pieces = [starts[:number] + rank for rank, number in enumerate(self._having)]
+        self._rows = np.concatenate([np.zeros(0, dtype=np.int64), *pieces])
+        owner = place[problem.row_state[self._rows]]
+        steps = problem.transitions[self._rows].tocoo()
+        heads = place[steps.col]
+        stays = heads == owner[steps.row]
+        leaving = np.bincount(steps.row[~stays], weights=steps.data[~stays], minlength=len(self._rows))
+        # A row that never leaves is paid again with every sweep.
+        used = ~stays | (leaving == 0.0)[steps.row]
+        self._leaving: FloatArray = np.where(leaving > 0.0, leaving, 1.0)
+        row = steps.row[used]
+        self._matrix = csr_array(
+            (steps.data[used] / self._leaving[row], (row, heads[used])),
+            shape=(len(self._rows), problem.num_states),
+        )
+        self._certain = almost_sure(problem).states[self._order]
+        self._stuck = ~problem.goals[self._order] & (ordered == 0)
+        self._terms = 2 + int(np.diff(self._matrix.indptr).max(initial=0))
+
+    def least(self, row_costs: FloatArray) -> FloatArray:
+        """For each state what is to be paid at least in expectation; finite also where no policy ends."""
+        value = np.zeros(len(self._order))
+        if not len(self._rows):
+            return value
+        paid = row_costs[self._rows] / self._leaving
+        acting = slice(0, self._having[0])
+        certain = self._certain[acting]
+        sweeps = 0
+        for sweeps in range(1, MAX_VALUE_ITERATIONS + 1):
+            least = self._least_rows(paid + self._matrix @ value)
+            rise = float(np.max(least - value[acting], where=certain, initial=0.0))
+            np.maximum(value[acting], least, out=value[acting])
+            # Where nothing can be done any number is right: no policy ends.
+            value[self._stuck] = sweeps * float(paid.max())
+            if rise <= VALUE_ITERATION_TOLERANCE * float(np.max(least, where=certain, initial=0.0)):
+                break
+        found = np.empty(len(value))
+        found[self._order] = value * max(1.0 - ROUNDING * self._terms * sweeps, 0.0)
+        return found
+
+    def _least_rows(self, options: FloatArray) -> FloatArray:
+        """The least option of each state that has rows."""
+        least: FloatArray = options[: self._having[0]].copy()
+        begin = self._having[0]
+        for number in self._having[1:]:
+            np.minimum(least[:number], options[begin : begin + number], out=least[:number])
+            begin += number
+        return least
+
+
 MAX_KEPT = 16
-"""What is to come in the small problem is kept for so many vectors of weights, those asked about last: more
-than a search goes back to."""
+"""The number of weight vectors for which the cost-to-go of the small problem is kept, the last ones."""
 
 
 class PricedHeuristic(Protocol):
-    """A heuristic that knows prices; :class:`TableHeuristic` is one, and anybody may write another."""
+    """A heuristic that knows prices; :class:`TableHeuristic` is one, and users may write others."""
 
     def __call__(self, state: Any) -> Any:
-        """What is to come at least of each cost by itself: of one state, or of an array of states."""
+        """Lower bounds on each cost-to-go by itself: of one state, or of an array of states."""
 
     def together(self, weights: FloatArray, states: Any) -> FloatArray:
-        """For each of `states`, what is to come at least of the costs together under `weights`.
+        """For each of `states`, a lower bound on the weighted cost-to-go under `weights`.
 
         No policy that ends has a smaller expected sum of its costs to go, each times its weight.
 
@@ -91,12 +218,12 @@ class TableHeuristic:
     problem
         The small problem.
     values
-        For each cost and state of it, what is to come at least.
+        For each cost and state of it, a lower bound on the cost-to-go.
     project
         From a state of the large problem to the label of one of the small one; for arrays from an array of
         states to an array with a row for each. None if they are the same.
     under
-        From the cost of each row of the small problem to what is to come at least in each of its states, for
+        From the cost of each row of the small problem to lower bounds on the cost-to-go of its states, for
         answers under prices. None if nothing is known but `values`.
     """
 
@@ -126,7 +253,7 @@ class TableHeuristic:
         return small
 
     def of(self, states: Any) -> FloatArray:
-        """What is to come at least, of each cost, from each of an array of states.
+        """Lower bounds on each cost-to-go from each of an array of states.
 
         Raises
         ------
@@ -182,13 +309,13 @@ class HighestHeuristic:
         self._heuristics = tuple(heuristics)
 
     def __call__(self, state: Any) -> Any:
-        told: FloatArray = np.max([np.asarray(each(state)) for each in self._heuristics], axis=0)
-        return told if isinstance(state, np.ndarray) else told.tolist()
+        highest: FloatArray = np.max([np.asarray(each(state)) for each in self._heuristics], axis=0)
+        return highest if isinstance(state, np.ndarray) else highest.tolist()
 
     def together(self, weights: FloatArray, states: Any) -> FloatArray:
         """As :meth:`PricedHeuristic.together`."""
-        told: FloatArray = np.max([each.together(weights, states) for each in self._heuristics], axis=0)
-        return told
+        highest: FloatArray = np.max([each.together(weights, states) for each in self._heuristics], axis=0)
+        return highest
 
 
 def shortest_paths(problem: CSSP, project: Callable[[Any], Any] | None = None) -> TableHeuristic:

@@ -48,7 +48,7 @@ take a plan that does not run the use."""
 LOST_EXECUTION = 1.0 + FEASIBILITY_TOLERANCE - LIMIT_ROUNDING
 """What an execution that a plan forgoes counts as, in multiples of the limit for each execution: more by the
 tolerance, so that a limit is kept relative to the executions that a plan makes. See
-:mod:`hcssp.procedure.limits`."""
+:mod:`hcssp.procedure.nesting`."""
 
 CLAIM_TOLERANCE = 1e-7
 """A claim about a policy's cost, and its evaluation, may differ by this share: two computations of the same
@@ -60,6 +60,18 @@ PRUNE_TOLERANCE = 1e-9
 COST_ROUNDING = 1e-12
 """What the cost of a policy may be off by rounding, relatively. Where it may be more, by an estimate, it is
 computed with more care."""
+
+MAX_EXCHANGED_EVENTS = 2_000
+"""Parts of a procedure with more events are not exchanged, see :mod:`hcssp.dual.symmetry`."""
+
+EXCHANGE_SUM_TOLERANCE = 1e-15
+"""Parts of a procedure are exchanged only where probabilities miss a sum of one by no more than this."""
+
+EXCHANGE_ROUNDING = 1e-11
+"""Costs differ by no more than this share after any exchanges of parts of a procedure. Each choice loses what
+its probabilities miss a sum of one, and no choice is made twice before a part is left. So executions are off
+by at most twice MAX_EXCHANGED_EVENTS times EXCHANGE_SUM_TOLERANCE. Secondary costs change as little, which is
+far within the tolerance of bounds."""
 
 PROBABILITY_TOLERANCE = 1e-9
 """Probabilities may miss a sum of one by no more than this."""
@@ -113,20 +125,51 @@ class Tolerances:
         >>> Tolerances(feasibility=1e-3).shifted(np.array([2.0, 0.0, np.inf])).round(6).tolist()
         [2.002, 0.0, inf]
         """
-        # A hair more, lest rounding shuts out a policy that counts as feasible.
+        # Slightly more, so that rounding does not exclude a policy that counts as feasible.
         largest = bounds + allowance(bounds, self.feasibility + 4.0 * ROUNDING)
         # What a method adds to a bound below zero brings it closer to zero.
         return largest / (1.0 + np.sign(bounds) * FEASIBILITY_TOLERANCE)
 
 
 DEFAULT_TOLERANCES = Tolerances()
-"""What counts if nobody says otherwise."""
+"""The default tolerances."""
+
+WANTED_ERROR = 1e-12
+"""The evaluation of a chain is accepted if its costs are proven to be as precise as this, relatively."""
+
+LEAST_PIVOT = 1e-3
+"""A state with a smaller pivot is a hub of its chain and taken out, so that the rest loses three digits."""
+
+NUDGE = 1e-6
+"""Added to the diagonal of a numerically singular matrix, to find the states that make it singular."""
+
+MAX_LACKING = 0.25
+"""A bound on the error of a chain is used if it explains the residual up to this share."""
+
+EXACT = 1e-13
+"""The tolerance, relative to the largest value, of values that are exact up to rounding."""
+
+NEGATIVE_VALUE_TOLERANCE = 1e-6
+"""If a value is negative by more than this, relative to the largest cost, the graph decides whether the
+policy is proper: a singular system may look regular by rounding."""
+
+LARGEST_VALUE = 1e12
+"""If a value is above this, relative to the largest cost, the graph decides as well."""
+
+LOST_SHARE = 1e-3
+"""A cost that falls below this share of the reference's is a difference of large numbers. The update of one
+above it is right to a thousand roundings, which is what a cost may be off. For one below it the policy is
+factorised, so that its last digits do not decide whether it keeps a bound."""
+
+PIVOT_TOLERANCE = 1e-9
+"""A small system whose least pivot is below this, relative to the largest (or to one), is not trusted: its
+policy nearly never leaves, and half of the digits of the update would be lost."""
 
 
 def at_least(cost: float) -> float:
-    """What a policy costs at least that is computed to cost so much, whatever the rounding.
+    """A lower bound on the cost of a policy whose computed cost is `cost`, whatever the rounding.
 
-    No bound may be told that only the rounding of a cost could prove.
+    No bound may be reported that only the rounding of a cost could prove.
 
     >>> at_least(100.0) < 100.0 == round(at_least(100.0), 9)
     True

@@ -1,8 +1,8 @@
-"""One thread for linear algebra, for as long as a search runs, and memory for it before the search begins.
+"""Threads: one for linear algebra while a search runs, several for independent problems that are large.
 
 The matrices of a search are many and small. Shared among threads, each of them takes longer than alone, and
-the threads wait for the next one by turning in circles: on two cores a search took two to four times as long.
-Whoever imports the library keeps his own threads before and after.
+the threads wait for the next one in busy loops: on two cores a search took two to four times as long.
+A program that imports the library keeps its own threads before and after.
 
 OpenBLAS takes its working memory at the first call, and never stops trying if there is none, as under
 ``ulimit -v``.
@@ -13,12 +13,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from functools import cache
-from typing import TYPE_CHECKING
+from math import inf
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+
+from hcssp.deadline import until
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -69,9 +73,9 @@ def _take_working_memory() -> None:
 
 
 def _is_single_anyway() -> bool:
-    """Whether the environment asks for one thread, as that of the command does, and nobody for more since.
+    """Whether the environment asks for one thread, as that of the command does, and no code has changed it.
 
-    Whoever changes threads does so by threadpoolctl, and importing that and looking for libraries takes as
+    Threads are changed by threadpoolctl, and importing that and looking for libraries takes as
     long as planning some rooms.
     """
     asked = [os.environ.get(OF_ALL), *(os.environ.get(name, "1") for name in OF_ONE)]
@@ -86,3 +90,42 @@ def _controller() -> ThreadpoolController:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
+
+
+MIN_STATES_FOR_THREADS = 100_000
+"""Problems with more states than this, together, are worked on by several threads."""
+
+_most_threads = os.cpu_count()
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+
+def parallel_map(work: Callable[[Item], Answer], items: Iterable[Item], num_states: int) -> list[Answer]:
+    """``[work(item) for item in items]``, by a thread for each core if `num_states` is large.
+
+    Array operations, sparse products and factorisations release the interpreter. Each thread also has
+    memory of its own, which it need not give back and ask for again with every large array.
+
+    >>> parallel_map(abs, [1, -2], num_states=3)
+    [1, 2]
+    """
+    items = list(items)
+    if num_states <= MIN_STATES_FOR_THREADS or len(items) < 2 or _most_threads == 1:
+        return [work(item) for item in items]
+    from concurrent.futures import ThreadPoolExecutor
+
+    with until(inf) as deadline, ThreadPoolExecutor(max_workers=_most_threads) as pool:
+        contexts = [copy_context() for _ in items]
+        try:
+            return list(pool.map(lambda context, item: context.run(work, item), contexts, items))
+        except BaseException:
+            # Ctrl-C is raised here, while threads still work on results that are no longer wanted.
+            deadline.give_up()
+            raise
+
+
+def work_in_one_thread() -> None:
+    """From now on this process uses one thread: it is one of several that share the cores."""
+    global _most_threads
+    _most_threads = 1

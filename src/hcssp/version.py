@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-__version__ = "0.1.0.dev0"
+__version__ = "1.0.0"

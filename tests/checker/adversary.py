@@ -28,7 +28,7 @@ from hcssp.cssp import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidCertificate, InvalidProblem, NotProven
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.procedure.single import as_procedure
+from hcssp.procedure.model import as_procedure
 from hcssp.solving.solve import solve
 from random_nestings import random_limits, random_nesting
 from random_procedures import random_procedure

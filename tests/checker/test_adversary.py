@@ -20,7 +20,7 @@ from hcssp.cssp import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.errors import NotProven
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.procedure.single import as_procedure
+from hcssp.procedure.model import as_procedure
 from hcssp.solving.solve import solve
 from volume import some
 

@@ -332,7 +332,7 @@ def test_costs_without_chance_are_whole() -> None:
     assert check(problem, replace(proof, leaves=((0, 2.7),))).randomised
     with pytest.raises(NotProven, match=r"it claims 3\.1, but 3\.0 is proven"):
         check(problem, replace(proof, leaves=((0, 3.1),)))
-    # What is proven to the last digit need not be rounded, and holds for plans that draw lots.
+    # What is proven to the last digit need not be rounded, and holds for randomised policies.
     without_price = replace(
         proof,
         leaves=((0, 2.0),),

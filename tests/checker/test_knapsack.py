@@ -19,12 +19,12 @@ from hcssp.checker.arithmetic import knapsack_is_empty
 from hcssp.checker.checking import Evidence
 from hcssp.checker.format import Potential, Statement
 from hcssp.checker.layout import Layout
-from hcssp.contract.stop import Gap
+from hcssp.contract.progress import Gap
 from hcssp.cssp import CSSPBuilder
 from hcssp.cssp.decimals import decimal
 from hcssp.errors import InvalidCertificate, NotProven
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.proofs.visits import certain_visits
+from hcssp.proofs.events import certain_visits
 from hcssp.solving.solve import solve
 from rooms_in_turn import step, steps
 from volume import some

@@ -16,7 +16,7 @@ from hcssp.cssp.model import CSSP
 from hcssp.cssp.reachability import almost_sure
 from hcssp.errors import InvalidProblem
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.proofs.compilation import proposed_layout
+from hcssp.proofs.builder import proposed_layout
 from random_problems import random_cssp
 from random_procedures import random_procedure
 from small_procedures import forking, retrying, risky_room

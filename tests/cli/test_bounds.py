@@ -46,7 +46,7 @@ def answered(
     capsys: pytest.CaptureFixture[str], folder: Path, command: str, *arguments: str, code: int
 ) -> tuple[Any, str]:
     """The JSON object and the messages of a command."""
-    more = ["-o", str(folder / "page.html")] if command == "report" else []
+    more = ["--out", str(folder / "page.html")] if command == "report" else []
     given = [command, *arguments, *COMMANDS[command], *more, "--json", "--quiet"]
     assert main(given) == code
     printed = capsys.readouterr()

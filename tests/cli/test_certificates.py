@@ -16,12 +16,12 @@ import pytest
 
 from hcssp.checker import check
 from hcssp.cli import main
-from hcssp.cli.proofs import ProofSaver
-from hcssp.contract.memory import Problem
+from hcssp.cli.plans import ProofSaver
 from hcssp.contract.progress import Progress
 from hcssp.contract.proof import Infeasible
-from hcssp.files import dump_problem
+from hcssp.contract.solver import Problem
 from hcssp.files.certificate import load_certificate
+from hcssp.files.problem_file.dumping import dump_problem
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
@@ -129,21 +129,23 @@ def test_other_methods_write_a_proof_of_what_they_told(
     command = ["solve", "small-building", "--bound", "damage=2", "--method", method, "--gap", "0.1"]
     told = run(capsys, *command, "--certificate", path)
     seen = run(capsys, "check", "small-building", path)
-    assert seen["upper_bound"] == pytest.approx(told["upper_bound"], rel=1e-9)
+    # The plan of lp is randomised, and certificates hold deterministic ones.
+    upper = None if method == "lp" else pytest.approx(told["upper_bound"], rel=1e-9)
+    assert seen["upper_bound"] == upper
     assert seen["lower_bound"] >= (1.0 - 1e-6) * told["lower_bound"]
     assert seen["lower_bound"] >= 25.3538
 
 
-def test_it_says_so_if_the_search_told_more(path: Path) -> None:
+def test_it_says_so_if_the_search_found_more(path: Path) -> None:
     plan = solve(retrying())
     prover = ProofSaver(path)
     prover.finish(plan)
     assert "told more" not in prover.in_words("mine.yaml", retrying())
     forgetful = replace(plan, record=SearchRecord())
     prover.finish(forgetful)
-    assert "The search told more, 6.749999; that is not in" in prover.in_words("mine.yaml", retrying())
+    assert "The search found more, 6.749999; that is not in" in prover.in_words("mine.yaml", retrying())
     prover.finish(replace(forgetful, found_policy=None, proof=Infeasible()))
-    assert "The search told more, that there is none; that is not in" in prover.in_words(
+    assert "The search found more, that there is none; that is not in" in prover.in_words(
         "mine.yaml", retrying()
     )
 

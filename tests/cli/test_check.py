@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from hcssp.cli import main
-from hcssp.files import dump_problem
 from hcssp.files.certificate import load_certificate, save_certificate
+from hcssp.files.problem_file.dumping import dump_problem
 from hcssp.procedure import HCSSP
 from proof_search import searched
 from small_procedures import retrying
@@ -70,7 +70,7 @@ def test_a_proof_in_words(capsys: pytest.CaptureFixture[str], problem: str, proo
     assert title == f"{proof}, a proof about {problem} under damage at most 2: verified"
     assert lower.startswith("  no plan that keeps these bounds has an expected time below 6.7")
     assert upper.startswith("  its plan has an expected time of at most 6.75")
-    assert others == ["  so that its plan is optimal"]
+    assert others == ["  therefore its plan is optimal"]
     assert "potentials" in counts
     assert main(["check", problem, proof, "--exact", "--quiet"]) == 0
     assert "all rows in integers" in capsys.readouterr().out

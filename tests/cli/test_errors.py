@@ -28,7 +28,7 @@ SOLVE = ["solve", "small-building"]
         ([*SOLVE, "--gap", "inf"], "inf is no relative gap"),
         ([*SOLVE, "--gap", "small"], "'small' is not a number"),
         ([*SOLVE, "--time-limit", "0"], "0 is no time limit; give a positive number of seconds"),
-        ([*SOLVE, "--iterations", "1.5"], "1.5 is no number of iterations; give a whole number, or inf"),
+        ([*SOLVE, "--iterations", "1.5"], "1.5 is no number of iterations; give a whole number, 0 or more"),
         ([*SOLVE, "--iterations", "-1"], "-1 is no number of iterations"),
         ([*SOLVE, "--iterations", "3"], "--iterations means nothing to the method 'exact', only to budget-"),
         (
@@ -44,9 +44,11 @@ SOLVE = ["solve", "small-building"]
         ([*SOLVE, "--plot", "no/such/folder/plan.png"], "there is no folder no/such/folder; make it first"),
         ([*SOLVE, "--plot", "plan.doc"], "--plot plan.doc: matplotlib cannot write .doc"),
         ([*SOLVE, "--quiet", "--verbose"], "not allowed with argument"),
-        ([*SOLVE, "--colour"], "unrecognized arguments: --colour; see hcssp --help"),
+        ([*SOLVE, "--colour"], "unknown option --colour; see hcssp solve --help"),
+        ([*SOLVE, "--bond=2"], "unknown option --bond; did you mean --bound?; see hcssp solve --help"),
+        ([*SOLVE, "twice"], "unexpected argument 'twice'; see hcssp solve --help"),
         ([], "the following arguments are required: COMMAND; see hcssp --help"),
-        (["table", "--bounds", "x"], "'x' is not a number"),
+        (["table", "--bound", "damage=x"], "'damage' is 'x', which is no number"),
     ],
 )
 def test_bad_input_gets_one_message_and_exit_code_2(

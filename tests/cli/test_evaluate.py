@@ -52,7 +52,7 @@ def test_the_evaluation_in_words(capsys: pytest.CaptureFixture[str], plan: str) 
     assert f"{plan}, a plan for small-building: expected time 27.719117" in printed.out
     assert "at start  go-to-door (rather than go-to-E)" in printed.out
     assert "damage: 1.896865 expected, at most 2 allowed: kept" in printed.out
-    assert "expected time 27.719117, which is so" in printed.out
+    assert "expected time 27.719117, which is true" in printed.out
     assert "no plan that keeps these bounds has an expected time below 27.7191" in printed.out
     assert "by the method 'exact' (a claim, not checked here)" in printed.out
     assert printed.out.endswith("The plan keeps the bounds.\n")
@@ -93,7 +93,7 @@ def test_a_plan_that_gets_stuck_is_refused(
     [
         (["--bound", "smoke=2"], "there is no constraint 'smoke'"),
         (["--bound", "damage=x"], "the bound on 'damage' is 'x', which is not a number"),
-        (["--runs", "3"], "unrecognized arguments: --runs 3"),
+        (["--runs", "3"], "unknown option --runs; see hcssp evaluate --help"),
     ],
 )
 def test_bad_input(capsys: pytest.CaptureFixture[str], plan: str, arguments: list[str], message: str) -> None:

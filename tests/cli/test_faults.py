@@ -18,15 +18,14 @@ from typing import Any
 import pytest
 
 from hcssp.cli import main
-from hcssp.cli.interruption import Interruption
-from hcssp.contract.memory import Problem
+from hcssp.cli.running import Interruption
 from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Progress
-from hcssp.contract.solver import Context
+from hcssp.contract.solver import Context, Problem
 from hcssp.deadline import OutOfTime, awaited, until
 from hcssp.files.plan_file import load_plan
 from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.reports.summary import plan_document
+from hcssp.reports.plan_text import plan_document
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 from hcssp.start import is_command

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hcssp.cli import main
-from hcssp.files import load, schema_text
-from hcssp.files.problem_file.loading import load_text
+from hcssp.files.problem_file.format import schema_text
+from hcssp.files.problem_file.loading import load, load_text
 from tiny_scenarios import TINY
 
 HERE = Path(__file__).parents[2]
@@ -45,9 +45,23 @@ def test_a_new_file_gives_the_figures_of_the_built_in_problem(
 # All of them are written and read again in the tests of the files.
 @pytest.mark.parametrize("name", ["campus", "evacuation", "rover"])
 def test_a_built_in_problem_can_be_written(capsys: pytest.CaptureFixture[str], name: str) -> None:
-    small = [word for dial, value in TINY[name].items() for word in ("--set", f"{dial}={value}")]
+    small = [word for parameter, value in TINY[name].items() for word in ("--set", f"{parameter}={value}")]
     Path("mine.yaml").write_text(printed(capsys, "new", name, *small), encoding="utf-8")
     assert load("mine.yaml").name == name
+
+
+def test_a_blank_file_has_comments_and_can_be_solved(capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed(capsys, "new", "--blank", "--out", "mine.yaml") == ""
+    assert Path("mine.yaml").read_text(encoding="utf-8").count("# ") >= 8
+    loose, tight = (
+        json.loads(printed(capsys, "solve", "mine.yaml", "--json", "-q", "--bound", f"damage={bound}"))
+        for bound in ("inf", "0")
+    )
+    assert loose["upper_bound"] < tight["upper_bound"]
+    assert tight["constraints"]["damage"]["expected"] == 0.0
+    # Without slips the shortest way past the hazard takes 9 steps; the lift takes 2.
+    assert main(["solve", "mine.yaml", "--json", "-q", "--set", "slip=0"]) == 0
+    assert json.loads(capsys.readouterr().out)["upper_bound"] == pytest.approx(11.0)
 
 
 def test_a_new_file_may_be_scaled(capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,6 +71,8 @@ def test_a_new_file_may_be_scaled(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["new"], "name a built-in PROBLEM (hcssp problems lists them), or use --blank"),
+        (["new", "--blank", "campus"], "--blank: leave PROBLEM"),
         (["new", "evacuatoin"], "there is no problem 'evacuatoin'; did you mean 'evacuation'?"),
         (["solve", "none.yaml"], "none.yaml: there is no such file"),
         (["solve", "./none"], "none: there is no such file"),
@@ -122,9 +138,9 @@ def test_a_mistake_in_standard_input_has_its_line(
 
 
 def test_a_file_to_begin_with_is_small_unless_its_size_is_given(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["new", "routing"]) == 0
+    assert main(["new", "patient"]) == 0
     written = capsys.readouterr()
-    assert written.err == "a small one, to begin with: --set basins=1 --set ferries=1\n"
+    assert written.err == "a small one, to begin with: --set grades=4 --set burdens=3\n"
     assert len(written.out) < 500_000
     problem = load_text(written.out)
     assert problem.flattening.num_states < 300

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -8,7 +9,10 @@ import pytest
 
 import hcssp
 from hcssp.cli import main
-from hcssp.scenarios.registry import SCENARIOS
+from hcssp.cli.arguments import OPTIONS
+from hcssp.cli.parser import COMMANDS as ALL
+from hcssp.cli.parser import find_command
+from hcssp.scenarios.scenario import scenarios
 from hcssp.solving.registry import METHODS
 
 COMMANDS = ("solve", "evaluate", "check", "simulate", "curve", "show", "table")
@@ -54,7 +58,7 @@ def test_methods_and_problems_are_listed_for_programs(capsys: pytest.CaptureFixt
     assert json.loads(capsys.readouterr().out)["methods"][0]["name"] == "exact"
     assert main(["problems", "--json"]) == 0
     listed = {each["name"]: each for each in json.loads(capsys.readouterr().out)["problems"]}
-    assert {key: listed["small-building"]["dials"][1][key] for key in ("name", "default")} == {
+    assert {key: listed["small-building"]["parameters"][1][key] for key in ("name", "default")} == {
         "name": "locked",
         "default": 0.2,
     }
@@ -63,7 +67,20 @@ def test_methods_and_problems_are_listed_for_programs(capsys: pytest.CaptureFixt
 def test_methods_and_problems_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["methods"]) == 0
     listed = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in listed] == list(METHODS)
+    assert [line.split()[0] for line in listed if not line.startswith(" ")] == list(METHODS)
     assert main(["problems"]) == 0
     listed = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in listed if not line.startswith(" ")] == list(SCENARIOS)
+    assert [line.split()[0] for line in listed if not line.startswith(" ")] == list(scenarios())
+
+
+def test_options_mean_the_same_everywhere() -> None:
+    """A file is a file, a number of seconds a number of seconds; only an axis has several values."""
+    axes = {("sweep", "--set"), ("sweep", "--bound"), ("sweep", "--probability"), ("table", "--bound")}
+    for name in ALL:
+        parser = argparse.ArgumentParser(add_help=False)
+        find_command(name).add_arguments(parser)
+        for action in parser._actions:
+            for option in action.option_strings:
+                if option in OPTIONS and (name, option) not in axes and option != "--points":
+                    assert action.type is OPTIONS[option].get("type"), (name, option)
+                assert option not in ("--output", "--results", "--png", "--dot", "--bounds")

@@ -26,7 +26,7 @@ def test_a_plan_is_evaluated_with_the_same_options(plan: str, capsys: pytest.Cap
     capsys.readouterr()
     assert main(["evaluate", SENSORS[0], plan, *SENSORS[1:], "--json"]) == 0
     evaluated = json.loads(capsys.readouterr().out)
-    problem = hcssp.from_prism(
+    problem = hcssp.load_model(
         SENSORS[0], constants="readings=1", minimise="delay", goal="collected", bounds={"energy": 11}
     )
     assert evaluated["cost"] == pytest.approx(hcssp.solve(problem).upper_bound)

@@ -15,13 +15,11 @@ import pytest
 
 from hcssp.cli import main
 from hcssp.cli.plans import PlanSaver
-from hcssp.contract.ending import Ending, Reason
-from hcssp.contract.progress import Progress
-from hcssp.contract.proof import FileClaim
-from hcssp.contract.stop import FirstPlan, Gap
+from hcssp.contract.progress import FirstPlan, Gap, Progress
+from hcssp.contract.proof import Ending, FileClaim, Reason
 from hcssp.files.plan_file import load_plan
 from hcssp.scenarios import small_building
-from hcssp.scenarios.registry import find_scenario
+from hcssp.scenarios.scenario import find_scenario
 from hcssp.solving.solve import solve
 
 PROBLEM = small_building(2.0)

@@ -178,7 +178,7 @@ def test_a_rest_with_a_battery(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     # Where the plan never gets, a robot still may be.
     assert main(["replan", problem, plan, "--at", "ridge battery 1", "--quiet"]) == 2
     assert (
-        "the plan never comes to event 'ridge', entered in (4, 1), battery used 1" in capsys.readouterr().err
+        "the plan never reaches event 'ridge', entered in (4, 1), battery used 1" in capsys.readouterr().err
     )
     spent = ["--spent", "lost=0"]
     assert main(["replan", problem, plan, "--at", "ridge battery 1", *spent, "--quiet", "--json"]) == 0

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hcssp.cli import main
-from hcssp.contract.stop import Gap
+from hcssp.contract.progress import Gap
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
@@ -23,7 +23,9 @@ def data_of(page: Path) -> dict[str, Any]:
 
 def test_a_problem_is_solved_and_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "report.html"
-    assert main(["report", "small-building", "--bound", "damage=3", "-o", str(target), "--points", "5"]) == 0
+    assert (
+        main(["report", "small-building", "--bound", "damage=3", "--out", str(target), "--points", "5"]) == 0
+    )
     printed = capsys.readouterr()
     assert f"The report is in {target}" in printed.out
     data = data_of(target)
@@ -42,7 +44,7 @@ def test_a_saved_plan_is_reported_as_it_is(tmp_path: Path, capsys: pytest.Captur
         "report",
         "small-building",
         str(plan),
-        "-o",
+        "--out",
         str(target),
         "--points",
         "0",
@@ -66,7 +68,7 @@ def test_a_saved_plan_is_reported_as_it_is(tmp_path: Path, capsys: pytest.Captur
 def test_a_plan_that_breaks_its_bounds_is_called_so(tmp_path: Path) -> None:
     plan, target = tmp_path / "plan.json", tmp_path / "report.html"
     assert main(["solve", "small-building", "--bound", "damage=4", "--out", str(plan), "--quiet"]) == 0
-    arguments = ["report", "small-building", str(plan), "--bound", "damage=1", "-o", str(target), "-q"]
+    arguments = ["report", "small-building", str(plan), "--bound", "damage=1", "--out", str(target), "-q"]
     assert main([*arguments, "--points", "0"]) == 1
     (shown,) = data_of(target)["plans"]
     assert "which breaks the bound of 1" in shown["words"][0]
@@ -77,7 +79,7 @@ def test_pictures_are_drawn_on_request(tmp_path: Path, capsys: pytest.CaptureFix
     pytest.importorskip("matplotlib")
     folder = tmp_path / "pictures"
     target = tmp_path / "report.html"
-    arguments = ["report", "small-building", "-o", str(target), "--points", "0", "--quiet"]
+    arguments = ["report", "small-building", "--out", str(target), "--points", "0", "--quiet"]
     assert main([*arguments, "--pictures", str(folder)]) == 0
     drawn = {path.name for path in folder.iterdir()}
     assert drawn == {"rooms.png", "budget.png", "costs.png", "history.png"}
@@ -87,7 +89,7 @@ def test_pictures_are_drawn_on_request(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_where_no_plan_exists_no_page_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "report.html"
-    assert main(["report", "small-building", "--bound", "damage=-1", "-o", str(target), "--quiet"]) == 1
+    assert main(["report", "small-building", "--bound", "damage=-1", "--out", str(target), "--quiet"]) == 1
     assert "hcssp: no plan: no policy keeps the bound on 'damage'" in capsys.readouterr().err
     assert not target.exists()
 
@@ -95,8 +97,8 @@ def test_where_no_plan_exists_no_page_is_written(tmp_path: Path, capsys: pytest.
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-o", "no/such/folder/report.html"], "there is no folder no/such/folder; make it first"),
-        (["--vary", "damge"], "there is no constraint 'damge'; did you mean 'damage'?"),
+        (["--out", "no/such/folder/report.html"], "there is no folder no/such/folder; make it first"),
+        (["--constraint", "damge"], "there is no constraint 'damge'; did you mean 'damage'?"),
         (["--points", "1000"], "--points 1000: a page can hold the plans of 60 at most"),
         (["--points", "-1"], "-1 is no number of points; give a whole number, 0 or more"),
         (["nothing.json"], "nothing.json"),

@@ -15,23 +15,26 @@ import pytest
 
 from hcssp.cli import main
 from hcssp.cli import plans as saving
-from hcssp.cli.exit_codes import INTERRUPTED
+from hcssp.cli.running import INTERRUPTED
 from hcssp.files.search_file import search_path
-from hcssp.methods.branching import Branching
-from running_processes import assert_gone
+from hcssp.methods.policy_branching import PolicySearch
+from running_processes import HANG_GUARD, assert_gone
 
 pytestmark = pytest.mark.slow
 
 COORDINATOR = """
 import sys, time
 from hcssp.cli import main, plans
-from hcssp.methods import coordinator
+from dataclasses import replace
+from hcssp.methods import parallel_search
+from hcssp.workers import Workers
 
 def save_and_wait(saver):
     error = honest(saver)
-    if search_path.exists() and coordinators:
-        print(*coordinators[0].workers.process_ids, flush=True)
-        coordinators.clear()
+    if search_path.exists() and coordinators and not waited:
+        # Once: an interrupt ends the wait, and the search is saved again after it.
+        waited.append(True)
+        print(*coordinators[0]._workers.process_ids, flush=True)
         time.sleep(3600)
     return error
 
@@ -39,11 +42,16 @@ if __name__ == "__main__":
     from pathlib import Path
     from hcssp.files.search_file import search_path as beside
     search_path = beside(Path(sys.argv[sys.argv.index("--out") + 1]))
-    coordinators = []
-    give = coordinator.Coordinator._take
-    coordinator.Coordinator._take = lambda self, *rest: (coordinators.append(self), give(self, *rest))
-    coordinator.ALONE_SECONDS, coordinator.NODES_ALONE, coordinator.SCARCE_SECONDS = 0.0, 1, 0.0
-    coordinator.STARTING_SECONDS = 0.0
+    coordinators, waited = [], []
+    take = parallel_search.ParallelSearch._take_back
+    parallel_search.ParallelSearch._take_back = (
+        lambda self, task: (coordinators.append(self), take(self, task))
+    )
+    parallel_search.DEFAULT_PARAMETERS = replace(
+        parallel_search.DEFAULT_PARAMETERS, alone_seconds=0.0, alone_nodes=1, scarce_seconds=0.0
+    )
+    warm_up = Workers.warm_up
+    Workers.warm_up = lambda *given: [each for each in warm_up(*given) if each.result()]
     plans._SAVE_SEARCH_EVERY = plans._SAVING_SHARE = 0.0
     honest = plans.PlanSaver._save_search
     plans.PlanSaver._save_search = save_and_wait
@@ -84,8 +92,10 @@ def test_a_coordinator_that_is_killed_goes_on_later(
     assert_gone(workers)
     assert search_path(out).exists()
     proved: list[bool] = []
-    honest = Branching.prove
-    monkeypatch.setattr(Branching, "prove", lambda self, *node: (proved.append(True), honest(self, *node))[1])
+    honest = PolicySearch.solve
+    monkeypatch.setattr(
+        PolicySearch, "solve", lambda self, *node: (proved.append(True), honest(self, *node))[1]
+    )
     again = solved(["--resume", str(out), "--out", str(out)], capsys)
     alone = solved([], capsys)
     assert again["status"] == alone["status"] == "optimal"
@@ -102,7 +112,10 @@ def test_an_interrupt_ends_the_workers_and_saves(tmp_path: Path) -> None:
     with coordinator:
         # As from a terminal: all processes of the command get it.
         os.killpg(coordinator.pid, signal.SIGINT)
-        told, _ = coordinator.communicate()
+        try:
+            told, _ = coordinator.communicate(timeout=HANG_GUARD)
+        finally:
+            coordinator.kill()
     assert coordinator.returncode == INTERRUPTED
     assert "small-building: least expected time" in told
     assert_gone(workers)
@@ -115,7 +128,7 @@ def stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     """The files of a search that was out of time after its first split."""
     out = tmp_path / "plan.json"
     ticks = iter(range(10**6))
-    monkeypatch.setattr("hcssp.contract.stop.MaxRuntime.__call__", _after_a_split(ticks))
+    monkeypatch.setattr("hcssp.contract.progress.MaxRuntime.__call__", _after_a_split(ticks))
     main(["solve", "small-building", "--quiet", "--time-limit", "1000", "--out", str(out)])
     capsys.readouterr()
     monkeypatch.undo()
@@ -123,7 +136,7 @@ def stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
 
 
 def _after_a_split(ticks: Any) -> Any:
-    from hcssp.contract.ending import Reason
+    from hcssp.contract.proof import Reason
 
     return lambda self, progress: Reason.TIME_LIMIT if next(ticks) > 12 else None
 

@@ -40,9 +40,9 @@ def test_the_same_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_graph_for_graphviz(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "procedure.dot"
-    assert main(["show", "small-building", "--dot", str(path), "--quiet"]) == 0
+    assert main(["show", "small-building", "--plot", str(path), "--quiet"]) == 0
     assert capsys.readouterr().out.endswith(f"The graph is in {path}.\n")
-    assert main(["show", "small-building", "--dot", "-", "--quiet"]) == 0
+    assert main(["show", "small-building", "--plot", "-", "--quiet"]) == 0
     assert capsys.readouterr().out == path.read_text()
     assert path.read_text().startswith('digraph "small-building" {\n')
 
@@ -52,7 +52,7 @@ def test_the_graph_as_a_picture(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, suffix: str, begins: bytes
 ) -> None:
     path = tmp_path / f"procedure.{suffix}"
-    assert main(["show", "small-building", "--png", str(path), "--quiet"]) == 0
+    assert main(["show", "small-building", "--plot", str(path), "--quiet"]) == 0
     assert path.read_bytes().startswith(begins)
 
 
@@ -60,10 +60,10 @@ def test_the_graph_as_a_picture(
     ("arguments", "message"),
     [
         (["nowhere"], "there is no problem 'nowhere'"),
-        (["small-building", "--png", "x.doc"], "--png x.doc: matplotlib cannot write .doc"),
-        (["small-building", "--png", "no/such/x.png"], "there is no folder no/such; make it first"),
-        (["small-building", "--dot", "no/such/x.dot"], "there is no folder no/such; make it first"),
-        (["small-building", "--dot", "."], "it is a folder; name a file in it"),
+        (["small-building", "--plot", "x.doc"], "--plot x.doc: matplotlib cannot write .doc"),
+        (["small-building", "--plot", "no/such/x.png"], "there is no folder no/such; make it first"),
+        (["small-building", "--plot", "no/such/x.dot"], "there is no folder no/such; make it first"),
+        (["small-building", "--plot", "no/x.pdf"], "there is no folder no; make it first"),
         (["small-building", "--bound", "x=1"], "there is no constraint 'x'"),
     ],
 )

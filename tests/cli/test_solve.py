@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from hcssp import best_plans
 from hcssp.cli import main
 from hcssp.contract.plan import Plan
-from hcssp.contract.stop import Gap
+from hcssp.contract.progress import Gap
 from hcssp.methods.paper import BudgetAllocation
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
@@ -25,12 +26,15 @@ KEYS = [
     "message",
     "stopped_by",
     "stop_detail",
+    "kept",
     "lower_bound",
     "upper_bound",
     "gap",
     "constraints",
     "choices",
     "activities",
+    "policies",
+    "randomised_optimum",
     "seconds",
     "trace",
 ]
@@ -91,7 +95,8 @@ def test_the_activities_add_up_to_the_whole(document: Any) -> None:
     assert cost == pytest.approx(document["upper_bound"])
     used = sum(each["expected_executions"] * each["usage"]["damage"] for each in executed)
     assert used == pytest.approx(document["constraints"]["damage"]["expected"])
-    assert all(each["budget"]["damage"] >= each["usage"]["damage"] for each in executed)
+    # The exact method allocates no budgets.
+    assert {each["budget"]["damage"] for each in executed} == {None}
     # At this bound the plan tries the door, which is locked one time in five.
     assert activities["return-to-E"]["expected_executions"] == pytest.approx(0.2)
     assert {name: activities["go-to-E"][name] for name in FIGURES} == {
@@ -140,7 +145,20 @@ def test_the_integer_program_finds_the_same_plan_without_a_proof(
 def test_the_linear_program_bounds_from_below(capsys: pytest.CaptureFixture[str]) -> None:
     document = answer(capsys, "--bound", "damage=2", "--method", "lp")
     assert document["lower_bound"] == pytest.approx(25.3538722, abs=1e-5)
-    assert document["status"] == "feasible"
+    assert (document["status"], document["policies"]) == ("optimal", "randomised")
+
+
+def test_both_optima_are_answers(capsys: pytest.CaptureFixture[str], document: Any) -> None:
+    randomised = answer(capsys, "--bound", "damage=2", "--policies", "randomised")
+    assert randomised["method"] == "dual"
+    assert randomised["status"] == "optimal"
+    assert document["randomised_optimum"] == pytest.approx(randomised["upper_bound"])
+    ((place, options),) = randomised["random_choices"].items()
+    assert place == "in go-to-door, state (2, 3)"
+    assert options == {"south": pytest.approx(0.93359015), "east": pytest.approx(0.06640985)}
+    arguments = ["--policies", "deterministic", "--method", "dual"]
+    assert main(["solve", "small-building", *arguments]) == 2
+    assert "the method 'dual' finds the best randomised plan" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("iterations", ["0", "inf"])
@@ -166,9 +184,15 @@ def test_the_mode_of_budget_allocation_can_be_chosen(capsys: pytest.CaptureFixtu
     # The multipliers of a box are no prices of the problem's bounds.
     assert published["constraints"]["damage"]["price"] is None
     assert sharp["constraints"]["damage"]["price"] > 0.0
-    for activity in published["activities"].values():
+    budgets = {}
+    for name, activity in published["activities"].items():
         if activity["expected_executions"]:
-            assert activity["usage"]["damage"] <= activity["budget"]["damage"] + 1e-9
+            budgets[name] = activity["budget"]["damage"]
+            assert activity["usage"]["damage"] <= budgets[name] + 1e-9
+    # Boxes are halves of halves of the allocation space: the bound over the least likelihood of the activity.
+    for name, least in (("go-to-door", 1.0), ("leave-through-door", 0.8), ("return-to-E", 0.2)):
+        parts = 64 * budgets[name] * least / 3.0
+        assert parts == pytest.approx(round(parts), rel=1e-7)
 
 
 def test_a_bound_that_nothing_keeps(capsys: pytest.CaptureFixture[str]) -> None:
@@ -209,14 +233,14 @@ def test_the_plan_in_words(capsys: pytest.CaptureFixture[str], plan: Plan) -> No
     assert "damage: 1.8969 expected, at most 2 allowed; price " in printed.out
     assert "expected time of 27.719117" in printed.out
     assert "this plan is optimal" in printed.out
-    assert "a plan that draws lots could reach 25.353872" in printed.out
+    assert "the best randomised policy reaches 25.353872" in printed.out
     assert "Stopped because the wanted gap was reached: method exact" in printed.out
     rows = [line.split() for line in printed.out.splitlines()]
-    assert ["activity", "executions", "time", "share", "damage", "budget", "share"] in rows
-    assert ["go-to-door", "1.0000", "6.8995", "24.9%", "1.4794", "1.4794", "78.0%"] in rows
+    assert ["activity", "executions", "time", "share", "damage", "share"] in rows
+    assert ["go-to-door", "1.0000", "6.8995", "24.9%", "1.4794", "78.0%"] in rows
     # A fifth of the time, 5.52 each time.
-    assert ["return-to-E", "0.2000", "5.5199", "4.0%", "0.6496", "0.6496", "6.8%"] in rows
-    assert ["in", "all", "27.7191", "1.8969", "2.0000"] in rows
+    assert ["return-to-E", "0.2000", "5.5199", "4.0%", "0.6496", "6.8%"] in rows
+    assert ["in", "all", "27.7191", "1.8969"] in rows
 
 
 @pytest.mark.parametrize("arguments", [["--gap", "0.5"], ["--method", "budget-allocation", "--gap", "0.4"]])
@@ -280,8 +304,8 @@ def test_a_problem_without_rooms_is_drawn_as_its_procedure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     picture = tmp_path / "plan.png"
-    dials = ["--set", "grades=2", "--set", "burdens=2", "--bound", "toxicity=4"]
-    assert main(["solve", "patient", *dials, "-q", "--plot", str(picture)]) == 0
+    parameters = ["--set", "grades=2", "--set", "burdens=2", "--bound", "toxicity=4"]
+    assert main(["solve", "patient", *parameters, "-q", "--plot", str(picture)]) == 0
     assert f"The procedure with the plan's choices is drawn in {picture}." in capsys.readouterr().out
     assert picture.stat().st_size > 1_000
 
@@ -324,7 +348,33 @@ def test_no_command_takes_a_dead_end_for_bad_input(
     for command in (
         ["curve", str(path), "--constraint", "gold"],
         ["sweep", str(path), "--bound", "gold=1,2"],
-        ["report", str(path), "-o", str(tmp_path / "page.html")],
+        ["report", str(path), "--out", str(tmp_path / "page.html")],
     ):
         assert main([*command, "--quiet"]) == 1
         assert f"no policy ends: {path}:6: activities.jump" in capsys.readouterr().err
+
+
+def test_alternatives_are_listed_in_the_order_of_their_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    question = ["solve", "small-building", "--bound", "damage=2", "--alternatives", "3", "--quiet"]
+    assert main([*question, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    truth = best_plans(small_building(2.0), 3)
+    alternatives = document["alternatives"]
+    assert [each["costs"]["time"] for each in alternatives] == [plan.upper_bound for plan in truth]
+    assert [each["proven"] for each in alternatives] == [True] * 3
+    assert [len(each["differences"]) for each in alternatives] == [0, 4, 7]
+    assert document["upper_bound"] == truth[0].upper_bound
+    assert main(question) == 0
+    printed = capsys.readouterr().out
+    assert "3 best plans" in printed
+    assert printed.index("27.7191") < printed.index("27.7205") < printed.rindex("27.7205")
+
+
+def test_alternatives_of_nothing_and_with_options_that_they_do_not_know(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    question = ["solve", "small-building", "--alternatives", "2", "--quiet"]
+    assert main([*question, "--bound", "damage=-1"]) == 1
+    assert "no plan: nothing keeps the bounds" in capsys.readouterr().err
+    assert main([*question, "--method", "anytime", "--out", str(tmp_path / "plan.json")]) == 2
+    assert "--method anytime, --out cannot be combined" in capsys.readouterr().err

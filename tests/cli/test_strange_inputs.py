@@ -112,12 +112,13 @@ COMMANDS = (
     "solve ./", "solve /", "solve /dev/null", "solve small.yaml/x", "evaluate small.yaml", "check small.yaml",
     "evaluate small.yaml nothing.json", "evaluate small.yaml .", "check small.yaml nothing.cert",
     "simulate small.yaml small.yaml", "check small.yaml small.yaml", "solve small.yaml --resume small.yaml",
-    "solve small.yaml --resume nothing.json", "report small.yaml nothing.json", "report small.yaml --vary x",
+    "solve small.yaml --resume nothing.json", "report small.yaml nothing.json",
+    "report small.yaml --constraint x",
     "report small.yaml --certificate x", "report small.yaml --points 61", "report small.yaml --points 1e300",
     "curve small.yaml --from 2 --to 1", "curve small.yaml --from inf --to inf", "new nothing",
     "curve small.yaml --from 0 --to 1 --points 1000000", "curve small.yaml --from 0 --to 1 --constraint x",
-    "table --bounds x", "table --modes x", "solve evacuation --scale 1000000000", "schema x", "methods x",
-    "solve small-building --scale 1e9", "show small.yaml --png x.doc", "solve small.yaml --plot x",
+    "table --bound x", "table --mode x", "solve evacuation --scale 1000000000", "schema x", "methods x",
+    "solve small-building --scale 1e9", "show small.yaml --plot x.doc", "solve small.yaml --plot x",
 )  # fmt: skip
 
 
@@ -137,9 +138,9 @@ OUTPUTS = {
     "solve small.yaml -q --plot": ".png",
     "curve small.yaml --from 1 --to 1 -q --csv": ".csv",
     "curve small.yaml --from 1 --to 1 -q --plot": ".svg",
-    "show small.yaml -q --dot": ".dot",
-    "show small.yaml -q --png": ".pdf",
-    "report small.yaml -q -o": ".html",
+    "show small.yaml -q --plot": ".pdf",
+    "show small.yaml --quiet --plot": ".dot",
+    "report small.yaml -q --out": ".html",
     "report small.yaml -q --points 0 --pictures": "",
 }
 
@@ -168,7 +169,7 @@ INPUTS = (
     "report small.yaml {} -q",
     "replan small.yaml {} -q",
     "sweep {} --bound damage=1 -q",
-    "sweep small.yaml --bound damage=1 -q --results {}",
+    "sweep small.yaml --bound damage=1 -q --out {}",
 )
 """Commands that read a file."""
 

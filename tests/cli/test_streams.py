@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hcssp.cli import main
-from hcssp.cli.streams import Streams
+from hcssp.cli.terminal import Streams
 from hcssp.errors import CannotWrite
 
 pytestmark = pytest.mark.slow
@@ -94,8 +94,7 @@ def test_a_reader_that_has_gone_is_no_error_of_the_disk(monkeypatch: pytest.Monk
         "solve small-building --gap 0.5 -q --out /dev/full",
         "solve small-building --gap 0.5 -q --certificate /dev/full",
         "curve small-building --from 4 --to 4 --gap 0.5 -q --csv /dev/full",
-        "report small-building --gap 0.5 -q --points 0 -o /dev/full",
-        "show small-building -q --dot /dev/full",
+        "report small-building --gap 0.5 -q --points 0 --out /dev/full",
     ],
 )
 def test_a_full_target_is_an_error_after_the_answer(
@@ -111,7 +110,7 @@ def test_a_full_target_is_an_error_after_the_answer(
     "command",
     [
         "solve small-building --gap 0.5 -q --plot",
-        "show small-building -q --png",
+        "show small-building -q --plot",
         "curve small-building --from 4 --to 4 --gap 0.5 -q --plot",
     ],
 )

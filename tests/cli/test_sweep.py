@@ -11,7 +11,7 @@ import pytest
 
 from hcssp.cli import main
 from hcssp.cli.sweep import axis, bound_axis
-from hcssp.solving import sweep_run as sweeping
+from hcssp.solving import sweep as sweeping
 
 SWEEP = ["sweep", "small-building", "--set", "locked=0.1:0.35:0.1", "--bound", "damage=3,4", "--quiet"]
 
@@ -64,7 +64,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_everything_is_written_and_a_second_run_answers_alike(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = ["--results", str(folder / "points.jsonl")]
+    kept = ["--out", str(folder / "points.jsonl")]
     outputs = ["--csv", str(folder / "a.csv"), "--page", str(folder / "a.html"), *kept]
     assert main([*SWEEP, *outputs]) == 0
     told = capsys.readouterr().out
@@ -108,7 +108,7 @@ def test_a_reward_is_told_and_not_what_is_missed_of_it(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "mine.yaml").write_text(MINE)
-    kept = ["--results", str(folder / "gold.jsonl"), "--page", str(folder / "gold.html"), "--quiet"]
+    kept = ["--out", str(folder / "gold.jsonl"), "--page", str(folder / "gold.html"), "--quiet"]
     asked = ["sweep", str(folder / "mine.yaml"), "--set", "found=3,5", "--bound", "wear=2,6", *kept]
     assert main([*asked, "--maximise", "gold"]) == 0
     told = capsys.readouterr().out

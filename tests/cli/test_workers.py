@@ -7,7 +7,8 @@ import json
 import pytest
 
 from hcssp.cli import main
-from hcssp.methods import coordinator
+from hcssp.methods import parallel_search
+from hcssp.workers import Workers
 
 pytestmark = pytest.mark.slow
 
@@ -15,9 +16,11 @@ pytestmark = pytest.mark.slow
 def test_two_processes_prove_what_one_does(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(coordinator, "ALONE_SECONDS", 0.0)
-    monkeypatch.setattr(coordinator, "STARTING_SECONDS", 0.0)
-    monkeypatch.setattr(coordinator, "NODES_ALONE", 1)
+    eager = parallel_search.ParallelParameters(alone_seconds=0.0, alone_nodes=1)
+    monkeypatch.setattr(parallel_search, "DEFAULT_PARAMETERS", eager)
+    # The search would be over before a process is there.
+    honest = Workers.warm_up
+    monkeypatch.setattr(Workers, "warm_up", lambda *given: [each for each in honest(*given) if each.result()])
     assert main(["solve", "small-building", "--json", "--verbose"]) == 0
     alone = json.loads(capsys.readouterr().out)
     assert main(["solve", "small-building", "--json", "--verbose", "--jobs", "2"]) == 0

@@ -1,26 +1,28 @@
-"""Contestants at work."""
+"""Solvers at work."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from math import inf
+from pathlib import Path
 
 import pytest
 
 import worker_tasks
-from hcssp.comparison import apart, contestants, measuring, storm
-from hcssp.comparison.contest import measured
-from hcssp.comparison.contestants import CONTESTANTS, MODULES, PEERS
-from hcssp.comparison.measuring import measure_all
-from hcssp.comparison.suite import SUITES, Instance, suite
+from hcssp.comparison import measuring, solvers
+from hcssp.comparison.measuring import measure_all, measured
+from hcssp.comparison.page import disagreements
+from hcssp.comparison.solvers import MODULES, PEERS, SOLVERS
+from hcssp.comparison.suite import Instance, paper_suite, suite, without_repeat
 from hcssp.errors import UnknownName
-from hcssp.scenarios.registry import SCENARIOS
-from hcssp.workers import open_workers
-from running_processes import assert_gone, measurements_of
+from hcssp.scenarios.scenario import scenarios
+from hcssp.workers import Workers, open_workers
+from running_processes import assert_gone, attempts, measurements_of
 
 pytestmark = pytest.mark.slow
 
@@ -30,13 +32,25 @@ SLOW = (Instance("campus"), "milp")
 
 
 def test_every_domain_is_in_every_suite() -> None:
-    for name in SUITES:
+    for name in ("small", "full"):
         instances = suite(name)
-        assert {instance.domain for instance in instances} == set(SCENARIOS)
+        assert {instance.domain for instance in instances} == set(scenarios())
         assert len({instance.name for instance in instances}) == len(instances)
     assert [each.domain for each in suite("full", ["campus"])] == ["campus"] * len(suite("full", ["campus"]))
     with pytest.raises(UnknownName, match="did you mean 'small'"):
         suite("smal")
+
+
+def test_the_paper_suite_has_thirty_instances_of_each_setting() -> None:
+    pairs = paper_suite()
+    runs = Counter((without_repeat(instance.name), method) for instance, method in pairs)
+    assert set(runs.values()) == {30}
+    sizes = {instance.settings["activities"] for instance, _ in pairs}
+    assert (min(sizes), max(sizes)) == (5, 100)
+    # An interrupted run has as many instances of each setting, give or take one.
+    half = Counter(without_repeat(instance.name) for instance, _ in pairs[: len(pairs) // 2])
+    assert set(half) == {setting for setting, _ in runs}
+    assert paper_suite(["exact"], 1)[1][0].problem().num_activities == 5
 
 
 def test_our_methods_are_measured_in_this_process() -> None:
@@ -52,44 +66,44 @@ def test_our_methods_are_measured_in_this_process() -> None:
     lp = measured(HOUSE, "lp", 600.0)
     assert lp.status == "optimal"
     assert lp.randomised == pytest.approx(found.randomised, rel=1e-6)
+    # A randomised plan that costs less than the best deterministic one is no disagreement.
+    dual = measured(HOUSE, "dual", 600.0)
+    assert lp.upper_bound == dual.upper_bound == inf
+    assert found.upper_bound > max(lp.randomised or inf, dual.randomised or inf) - 1e-6
+    assert disagreements([found, lp, dual]) == []
 
 
-def test_a_contestant_has_a_process_of_its_own_which_is_ended_in_time() -> None:
+def test_a_solver_has_a_process_of_its_own_which_is_ended_in_time() -> None:
     pairs = [(HOUSE, "lp"), (Instance("nowhere"), "exact")]
     with ThreadPoolExecutor(2) as executor:
         lp, lost = sorted(measure_all(pairs, 600.0, executor), key=lambda each: -len(each.instance))
     assert lp.status == "optimal"
     assert lost.status == "failed"
-    assert "its process ended with code 1" in lost.note
+    assert "there is no problem 'nowhere'" in lost.note
 
 
 @pytest.mark.parametrize(
-    ("dial", "status", "note"),
+    ("parameter", "status", "note"),
     [
         ("GRACE", "unknown", "it was ended after the time limit"),
         ("PREPARATION", "failed", "it was not ready within -100 s"),
     ],
 )
 def test_who_does_not_look_at_the_clock_is_ended(
-    dial: str, status: str, note: str, monkeypatch: pytest.MonkeyPatch
+    parameter: str, status: str, note: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(apart, dial, -100.0)
+    monkeypatch.setattr(measuring, parameter, -100.0)
     (found,) = measure_all([SLOW], 60.0)
     assert (found.status, found.note) == (status, note)
     assert found.states == (1599 if status == "unknown" else 0)
 
 
-def test_nothing_runs_on_when_nobody_listens_any_more() -> None:
-    with ThreadPoolExecutor(2) as executor:
-        measurements = measure_all([(HOUSE, "lp"), SLOW, SLOW], 600.0, executor)
-        assert next(measurements).contestant == "lp"
-        running = measurements_of([os.getpid()])
-        measurements.close()
-        assert_gone(running)
-
-
-def end_measurements(workers: list[int]) -> int:
-    running = measurements_of(workers)
+def end_measurements(workers: Workers, before: list[int]) -> int:
+    """End the runs that another worker makes again."""
+    for _ in attempts():
+        if set(workers.process_ids) - set(before):
+            break
+    running = measurements_of(workers.process_ids)
     for process in running:
         os.kill(process, signal.SIGKILL)
     return len(running)
@@ -98,17 +112,18 @@ def end_measurements(workers: list[int]) -> int:
 def test_a_run_whose_worker_dies_is_made_again_and_leaves_no_process() -> None:
     with open_workers(jobs=2) as workers:
         measurements = measure_all([(HOUSE, "lp"), SLOW], 600.0, workers)
-        assert next(measurements).contestant == "lp"
-        running = measurements_of(workers.process_ids)
+        assert next(measurements).solver == "lp"
+        before = workers.process_ids
+        running = measurements_of(before)
         (busy,) = running.values()
         os.kill(busy, signal.SIGKILL)
         assert_gone(running)
         with ThreadPoolExecutor(1) as somebody:
             # Made again, it is ended as well, so as not to take a minute.
-            ended = somebody.submit(end_measurements, workers.process_ids)
+            ended = somebody.submit(end_measurements, workers, before)
             (found,) = measurements
         assert ended.result() == 1
-        assert (found.instance, found.contestant) == ("campus", "milp")
+        assert (found.instance, found.solver) == ("campus", "milp")
         assert found.note == "its process ended with code -9"
         assert workers.lost == 1
 
@@ -116,16 +131,16 @@ def test_a_run_whose_worker_dies_is_made_again_and_leaves_no_process() -> None:
 def test_a_run_that_costs_every_worker_its_life_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "measured_apart", worker_tasks.lose_whoever_measures)
     lost, other = measure_all([(HOUSE, "lp"), (HOUSE, "exact")], 1.0)
-    assert (lost.instance, lost.contestant) == (HOUSE.name, "lp")
+    assert (lost.instance, lost.solver) == (HOUSE.name, "lp")
     assert (lost.status, lost.note) == ("failed", "all died")
-    assert other.contestant == "exact"
+    assert other.solver == "exact"
 
 
 def test_what_is_not_installed_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     for peer, sent in PEERS.items():
         monkeypatch.setitem(sys.modules, MODULES[peer], None)
-        for contestant in sent:
-            found = measured(HOUSE, contestant, 1.0)
+        for solver in sent:
+            found = measured(HOUSE, solver, 1.0)
             assert found.status == "missing"
             assert "pip install 'hcssp[peers]'" in found.note
 
@@ -136,7 +151,7 @@ def test_storm_agrees() -> None:
     (storm,) = measure_all([(house, "storm")], 600.0)
     ours = measured(house, "lp", 600.0)
     assert storm.status == "optimal"
-    assert storm.randomised == pytest.approx(ours.randomised, rel=CONTESTANTS["storm"].tolerance)
+    assert storm.randomised == pytest.approx(ours.randomised, rel=SOLVERS["storm"].tolerance)
 
 
 @pytest.mark.skipif(
@@ -175,16 +190,24 @@ def test_the_least_cost_that_can_be_kept_is_found_by_yes_and_no(
         def answer(self, cost: float, environment: None) -> Yes:
             return Yes(cost >= least)
 
-    monkeypatch.setattr(storm, "_Storm", Storm)
-    low, high = storm.run_storm_deterministic(HOUSE.problem())(60.0)
+    monkeypatch.setattr(solvers, "_Storm", Storm)
+    low, high = solvers.run_storm_deterministic(HOUSE.problem())(60.0)
     assert low <= least <= high
-    assert high - low <= storm.CLOSE * high
+    assert high - low <= solvers.CLOSE * high
 
 
 def test_where_no_cost_can_be_kept_there_is_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     def denied(problem: object) -> object:
         return lambda time_limit: (inf, inf)
 
-    monkeypatch.setattr(contestants, "run_storm_deterministic", denied)
+    monkeypatch.setattr(solvers, "run_storm_deterministic", denied)
     found = measured(HOUSE, "storm-deterministic", 1.0)
     assert (found.status, found.first) == ("infeasible", None)
+
+
+def test_a_problem_that_cannot_be_read_is_a_failure_with_its_reason(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("format: hcssp-problem\nversion: 7\n")
+    found = measured(Instance(str(path)), "exact", 1.0)
+    assert found.status == "failed"
+    assert "version 7" in found.note

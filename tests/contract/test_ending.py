@@ -4,7 +4,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from hcssp.contract.ending import Ending, Reason
+from hcssp.contract.proof import Ending, Reason
 
 
 def test_a_reason_is_a_text_that_a_file_can_hold() -> None:

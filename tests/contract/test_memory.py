@@ -3,14 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hcssp.contract.memory import Memory, Problem, same_but_for_bounds
 from hcssp.contract.proof import Status
-from hcssp.dual.flat_oracle import Evaluation, FlatOracle
-from hcssp.dual.procedure_oracle import ProcedureOracle
+from hcssp.contract.solver import Memory, Problem, same_but_for_bounds
+from hcssp.dual.flat import Evaluation, FlatOracle
+from hcssp.dual.procedure import ProcedureOracle
 from hcssp.procedure import HCSSP
-from hcssp.scenarios.registry import find_scenario
+from hcssp.scenarios.scenario import find_scenario
 from hcssp.solving.solve import solve
-from hcssp.ssp.region import Region
+from hcssp.ssp.scalar_problem import Region
 from known_optima import knapsack, roads
 from small_procedures import forking, retrying
 
@@ -31,7 +31,7 @@ def test_an_oracle_is_handed_out_under_any_bounds(problem: Problem) -> None:
     # What the first one learns, the second one knows.
     assert type(first) is type(second)
     if isinstance(first, ProcedureOracle) and isinstance(second, ProcedureOracle):
-        assert second.planners is first.planners
+        assert second.planners == first.planners
     if isinstance(first, FlatOracle) and isinstance(second, FlatOracle):
         assert second._solver is first._solver
 
@@ -49,7 +49,7 @@ def test_an_oracle_that_was_used_under_other_bounds_answers_as_a_new_one(problem
             answers = [oracle.minimise(weights, Region()) for oracle in (under, new)]
             assert None not in answers
             first, second = (answer for answer in answers if answer is not None)
-            assert weights @ first.vertex.costs == pytest.approx(float(weights @ second.vertex.costs))
+            assert weights @ first.point.costs == pytest.approx(float(weights @ second.point.costs))
             assert first.bound == pytest.approx(second.bound)
     assert used.bounds.tolist() == problem.bounds.tolist()
 
@@ -62,13 +62,13 @@ def test_what_was_given_back_is_made_again(problem: Problem, evaluation: Evaluat
     weights = np.append(1.0, np.full(len(problem.bounds), 0.7))
     before = oracle.minimise(weights, Region())
     memory.release()
-    after = oracle.minimise(weights, Region(), None if before is None else before.vertex)
+    after = oracle.minimise(weights, Region(), near=None if before is None else before.point)
     other = oracle.minimise(2.0 * weights, Region())
     assert before is not None
     assert after is not None
     assert other is not None
-    assert after.vertex.costs.tolist() == pytest.approx(before.vertex.costs.tolist(), rel=1e-12)
-    assert after.vertex.visits.tolist() == pytest.approx(before.vertex.visits.tolist(), rel=1e-12)
+    assert after.point.costs.tolist() == pytest.approx(before.point.costs.tolist(), rel=1e-12)
+    assert after.point.visits.tolist() == pytest.approx(before.point.visits.tolist(), rel=1e-12)
     assert other.bound == pytest.approx(2.0 * before.bound, rel=1e-9)
 
 
@@ -101,8 +101,8 @@ def test_what_differs_in_its_bounds_at_most_is_the_same_problem() -> None:
     assert not same_but_for_bounds(roads(damage=4.0), dearer)
 
 
-def building(**dials: float) -> HCSSP:
-    return find_scenario("small-building").make(**dials)
+def building(**parameters: float) -> HCSSP:
+    return find_scenario("small-building").make(**parameters)
 
 
 def test_activities_that_two_problems_have_are_learnt_once() -> None:

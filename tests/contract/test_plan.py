@@ -8,20 +8,18 @@ from math import inf
 import numpy as np
 import pytest
 
-from hcssp.contract.ending import Ending, Reason
-from hcssp.contract.memory import Memory
 from hcssp.contract.plan import Plan, ProcedurePlan
-from hcssp.contract.proof import Infeasible, Interval, Status
-from hcssp.contract.stop import MaxIterations
+from hcssp.contract.progress import MaxIterations
+from hcssp.contract.proof import Ending, Infeasible, Interval, Reason, Status
+from hcssp.contract.solver import Memory
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.dual.ascent import Infeasibility
 from hcssp.errors import HcsspError, InvalidProblem, NoSolution, UnknownName
-from hcssp.evaluation.exact import evaluate
-from hcssp.evaluation.records import ProcedureEvaluation
+from hcssp.evaluation.exact import ProcedureEvaluation, evaluate
 from hcssp.methods.highs.linear_program import LinearProgram
 from hcssp.methods.paper import BudgetAllocation
 from hcssp.procedure import ProcedurePolicy
-from hcssp.procedure.single import as_procedure
+from hcssp.procedure.model import as_procedure
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 from known_optima import knapsack, roads
@@ -47,7 +45,7 @@ def test_by_default_a_plan_claims_nothing() -> None:
     assert plan.ending == Ending(Reason.UNKNOWN)
     assert not plan.found
     assert not plan.trace
-    assert plan.prices is plan.evaluation is plan.stochastic is plan.randomised is None
+    assert plan.prices is plan.evaluation is plan.stochastic is None
     assert plan.budgets == {}
 
 
@@ -217,7 +215,6 @@ def test_a_pickled_plan_is_the_same_but_for_its_memory(find: Callable[[], Plan])
     assert (again.method, again.seconds, again.iterations) == (plan.method, plan.seconds, plan.iterations)
     assert again.name == plan.name
     assert (again.stochastic is None) == (plan.stochastic is None)
-    assert again.randomised == plan.randomised
     # A new memory: it has not seen any problem yet.
     assert isinstance(again.memory, Memory)
     assert again.memory is not plan.memory

@@ -12,7 +12,7 @@ def test_by_default_a_progress_claims_nothing() -> None:
     progress = Progress()
     assert (progress.lower_bound, progress.upper_bound, progress.gap) == (-inf, inf, inf)
     assert progress.incumbent is progress.prices is progress.ending is progress.infeasible is None
-    assert progress.stochastic is progress.randomised is progress.budgets is None
+    assert progress.stochastic is progress.budgets is None
     assert progress.improved == inf
 
 

@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from hcssp.contract.ending import Ending, Reason
-from hcssp.contract.progress import Progress
-from hcssp.contract.stop import (
+from hcssp.contract.progress import (
     FirstPlan,
     Gap,
     Interrupter,
@@ -18,6 +16,7 @@ from hcssp.contract.stop import (
     MaxMemory,
     MaxRuntime,
     NoImprovement,
+    Progress,
     StopCriterion,
     Target,
     criteria_of,
@@ -25,6 +24,7 @@ from hcssp.contract.stop import (
     resident_memory,
     time_limit_of,
 )
+from hcssp.contract.proof import Ending, Reason
 from hcssp.errors import InvalidOption, InvalidProblem
 from hcssp.numerics import relative_gap
 
@@ -168,7 +168,7 @@ def test_the_memory_of_the_process_is_that_of_the_process() -> None:
 def test_a_system_that_does_not_tell_its_memory_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "exists", lambda self: False)
     monkeypatch.setattr(sys, "platform", "win32")
-    with pytest.raises(InvalidProblem, match="this system does not tell how much memory a process occupies"):
+    with pytest.raises(InvalidProblem, match="this system does not report the memory of a process"):
         MaxMemory(1e9)(HALFWAY)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hcssp.contract.trace import Trace, TracePoint
+from hcssp.contract.proof import Trace, TracePoint
 from hcssp.errors import MissingDependency
 
 POINTS = ((0.1, 1.0, inf), (0.2, 2.0, 5.0), (0.3, 3.0, 4.0))

@@ -12,17 +12,17 @@ from scipy.sparse import csr_array, diags_array
 
 from hcssp.cssp import absorption
 from hcssp.cssp.absorption import (
-    LEAST_PIVOT,
-    Products,
     absorb,
+    chain_system,
     eliminated,
     hubs_of,
     pivots,
     relative,
-    visited,
 )
+from hcssp.cssp.factorisation import Algebra
+from hcssp.cssp.krylov import Products, by_distance
 from hcssp.cssp.reachability import closure
-from hcssp.numerics import ROUNDING
+from hcssp.numerics import LEAST_PIVOT, ROUNDING
 
 Matrix = list[list[Fraction]]
 
@@ -79,7 +79,7 @@ def test_the_error_is_what_is_told_or_less(seed: int) -> None:
         )
         total = sum(Fraction(float(share)) * line[0] for share, line in zip(initial, exact, strict=False))
         # Besides, the total is rounded to a double.
-        allowed = found.error + absorption.ROUNDING
+        allowed = found.error + ROUNDING
         assert found.error < 1e-11
         assert abs(Fraction(float(found.totals[0])) - total) <= Fraction(allowed) * total
         for state, line in enumerate(exact):
@@ -105,7 +105,6 @@ def test_a_ring_is_left_in_the_end(escape: float) -> None:
     assert found.totals[0] == pytest.approx(size * rounds, rel=1e-12)
     assert found.visits == pytest.approx(rounds, rel=1e-12)
     assert found.values[:, 0] == pytest.approx(size * rounds - np.arange(size), rel=1e-12)
-    assert found.values_of(np.full(size, 3.0)) == pytest.approx(3.0 * found.values[:, 0], rel=1e-9)
 
 
 def test_many_hubs_are_linked_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +166,8 @@ def test_where_visits_and_values_agree_by_chance_rounding_is_still_told_of(
 
 def test_products_give_what_factors_give() -> None:
     jumps = np.array([[0.0, 0.5, 0.2], [0.3, 0.0, 0.3], [0.0, 0.25, 0.0]])
-    products = Products(csr_array(jumps), jumps.sum(axis=1) < 1.0)
+    order = by_distance(csr_array(jumps), jumps.sum(axis=1) < 1.0)
+    products = Products(chain_system(csr_array(jumps)), order)
     for right in (np.array([1.0, -2.0, 0.5]), np.array([[1.0, 0.0], [-2.0, 1.0], [0.5, 3.0]])):
         before = right.copy()
         forward, backward = products.solve(right), products.solve(right, trans="T")
@@ -181,7 +181,8 @@ def test_where_a_cost_is_never_met_it_is_exactly_zero() -> None:
     jumps = np.array(
         [[0, 0.5, 0.3, 0, 0], [0.4, 0, 0, 0.3, 0.2], [0, 0, 0, 0.9, 0], [0, 0, 0, 0, 0.9], [0] * 5]
     )
-    products = Products(csr_array(jumps), jumps.sum(axis=1) < 1.0)
+    order = by_distance(csr_array(jumps), jumps.sum(axis=1) < 1.0)
+    products = Products(chain_system(csr_array(jumps)), order)
     assert products.solve(np.array([1.0, 2.0, 0.0, 0.0, 0.0]), trans="T")[2:].tolist() == [0.0] * 3
 
 
@@ -229,7 +230,6 @@ def test_a_chain_that_leads_anywhere_for_long_needs_no_factors(monkeypatch: pyte
     inner = np.flatnonzero(reached[:count])
     costs = np.vstack([np.ones(len(inner)), np.random.default_rng(0).uniform(0.0, 1.0, len(inner))])
     found = absorb(chain, inner, np.eye(1, count + 1)[0], costs)
-    seen = visited(chain, inner, np.eye(1, count + 1)[0])
     assert sizes == []
     system = np.eye(len(inner)) - chain[inner][:, inner].toarray()
     dense = np.linalg.solve(system, costs.T)
@@ -237,14 +237,13 @@ def test_a_chain_that_leads_anywhere_for_long_needs_no_factors(monkeypatch: pyte
     assert found.error <= 1e-12
     assert found.values == pytest.approx(dense, rel=1e-10)
     assert found.totals == pytest.approx(dense[0], rel=1e-10)
-    assert seen is not None
-    assert seen.visits == pytest.approx(np.linalg.solve(system.T, np.eye(1, len(inner))[0]), rel=1e-9)
+    assert found.visits == pytest.approx(np.linalg.solve(system.T, np.eye(1, len(inner))[0]), rel=1e-9)
 
 
 def test_what_products_do_not_solve_is_factorised(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = counted_factors(monkeypatch)
-    monkeypatch.setattr(absorption, "solve_by_products", lambda *_: None)
-    monkeypatch.setattr(absorption, "fills_in_nearby", lambda *_: True)
+    monkeypatch.setattr("hcssp.cssp.krylov.solve_by_products", lambda *_: None)
+    monkeypatch.setattr(absorption, "algebra_for", lambda *_: Algebra(by_products=True))
     found = absorb(csr_array(np.eye(4, k=1)), np.arange(3), np.eye(4)[0], np.ones((1, 3)))
     assert (found.totals.tolist(), sizes) == ([3.0], [3])
 
@@ -253,7 +252,7 @@ def test_what_products_do_not_solve_is_factorised(monkeypatch: pytest.MonkeyPatc
 def test_an_error_bound_does_not_rest_on_the_solver_that_computed_it(
     factor: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A solver that is wrong by a factor is refused, or its bound still holds."""
+    """A solver that is wrong by a factor is refused, and another one answers."""
     chances = np.array([[0.0, 0.5, 0.5], [0.25, 0.0, 0.75], [0.0, 0.0, 0.0]])
 
     class Wrong:
@@ -263,15 +262,14 @@ def test_an_error_bound_does_not_rest_on_the_solver_that_computed_it(
             return factor * solution
 
     monkeypatch.setattr(absorption, "_ROUNDS", 1)
-    monkeypatch.setattr(absorption, "WANTED_ERROR", 10.0)
-    monkeypatch.setattr(absorption, "_factors_of", lambda *_: Wrong())
-    found = visited(csr_array(chances), np.arange(2), np.array([1.0, 0.0, 0.0]))
+    original = absorption._factors_of
+    monkeypatch.setattr(absorption, "_factors_of", lambda system, order=None: Wrong())
+    monkeypatch.setattr(
+        absorption, "factorised", lambda jumps, nudge=0.0: original(csr_array(np.eye(2) - jumps.toarray()))
+    )
+    found = absorb(csr_array(chances), np.arange(2), np.array([1.0, 0.0, 0.0]), np.eye(2))
     true = np.linalg.solve(np.eye(2) - chances[:2, :2].T, np.array([1.0, 0.0]))
-    if factor < 0.75:
-        assert found is None
-    else:
-        assert found is not None
-        assert np.all(np.abs(found.visits - true) <= found.error * np.abs(found.visits) * (1.0 + 1e-12))
+    assert np.all(np.abs(found.totals - true) <= found.error * true + 1e-15)
 
 
 def test_what_is_still_to_come_may_be_less_than_one() -> None:
@@ -308,7 +306,7 @@ def test_only_states_to_which_it_keeps_coming_back_are_hubs(escape: float) -> No
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_each_visit_is_as_precise_as_is_told_or_nothing_is(seed: int) -> None:
+def test_each_visit_is_as_precise_as_the_error_says(seed: int) -> None:
     """A visit to a state is what is to come of a cost that it alone has, in exact arithmetic."""
     random, told = Random(100 + seed), 0
     for _ in range(25):
@@ -319,15 +317,15 @@ def test_each_visit_is_as_precise_as_is_told_or_nothing_is(seed: int) -> None:
         for _ in range(len(chances)):
             reached |= (chances[reached] > 0.0).any(axis=0)
         states = np.flatnonzero(reached[:inner])
-        found = visited(csr_array(chances), states, start)
-        if found is None:
+        found = absorb(csr_array(chances), states, start, np.eye(len(states)))
+        if found.error > 1e-11:
             continue
         told += 1
         kept = [*states.tolist(), *range(inner, len(chances))]
         proportions = [[Fraction(chances[row, column]) for column in kept] for row in kept]
         units = [[Fraction(int(one == other)) for other in range(len(states))] for one in range(len(states))]
         exact = exact_values(proportions, units)[states.tolist().index(int(np.argmax(start)))]
-        assert found.error <= 1e-11
-        for visits, true in zip(found.visits.tolist(), exact, strict=True):
-            assert abs(Fraction(visits) - true) <= Fraction(found.error) * true
+        for visits, true in zip(found.totals.tolist(), exact, strict=True):
+            # The costs of a visit and the answer are rounded to doubles.
+            assert abs(Fraction(visits) - true) <= Fraction(found.error + 4.0 * ROUNDING) * true
     assert told >= 8

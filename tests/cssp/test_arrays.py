@@ -1,181 +1,129 @@
+"""What is given for an array becomes one, or a violation says why it cannot."""
+
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import coo_array, csr_array
 
-from hcssp.cssp import CSSP, from_arrays
+from hcssp.cssp import CSSP
+from hcssp.cssp.arrays import as_array, as_sequence
+from hcssp.cssp.labels import TupleLabels
 from hcssp.errors import InvalidProblem
+from loose_parts import loose_parts
 
-ROWS = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [0.0, 0.25, 0.75]])
-ROW_STATES = [1, 0, 1]
+SIZES = "2 states, 2 rows and 2 costs"
+NO_LABEL = "a label must be hashable; give a text, a number or a tuple of them"
+NO_MATRIX = "transitions cannot be a matrix of numbers ("
 
-
-def by_rows(**changes: Any) -> CSSP:
-    arguments: dict[str, Any] = {
-        "transitions": ROWS,
-        "costs": {"time": [1.0, 2.0, 3.0], "damage": 4.0},
-        "row_states": ROW_STATES,
-        "initial": 0,
-        "goals": [2],
-        "action_labels": ("a", "b", "c"),
-    }
-    return from_arrays(**{**arguments, **changes})
-
-
-def by_action(**changes: Any) -> CSSP:
-    transitions = np.zeros((3, 2, 3))
-    transitions[0, 1] = ROWS[1]
-    transitions[1] = ROWS[[0, 2]]
-    arguments: dict[str, Any] = {
-        "transitions": transitions,
-        "costs": {"time": [[9.0, 2.0], [1.0, 3.0], [9.0, 9.0]], "damage": 4.0},
-        "initial": [1.0, 0.0, 0.0],
-        "goals": [False, False, True],
-        "bounds": {"damage": 5.0},
-        "action_labels": ("left", "right"),
-        "state_labels": ("x", "y", "z"),
-    }
-    return from_arrays(**{**arguments, **changes})
-
-
-@pytest.mark.parametrize("convert", [np.asarray, csr_array, coo_array, np.ndarray.tolist])
-def test_rows_in_any_order_dense_or_sparse(convert: Any) -> None:
-    problem = by_rows(transitions=convert(ROWS))
-    assert problem.row_start.tolist() == [0, 1, 3, 3]
-    assert problem.transitions.toarray().tolist() == ROWS[[1, 0, 2]].tolist()
-    assert problem.costs.tolist() == [[2.0, 1.0, 3.0], [4.0, 4.0, 4.0]]
-    assert list(problem.action_labels) == ["b", "a", "c"]
-    assert problem.bounds.tolist() == [np.inf]
-
-
-def test_by_state_and_action_without_the_missing_ones() -> None:
-    problem = by_action()
-    assert problem.transitions.toarray().tolist() == ROWS[[1, 0, 2]].tolist()
-    assert problem.costs.tolist() == [[2.0, 1.0, 3.0], [4.0, 4.0, 4.0]]
-    assert list(problem.action_labels) == ["right", "left", "right"]
-    assert problem.state_labels == ("x", "y", "z")
-    assert list(by_action(action_labels=()).action_labels) == [1, 0, 1]
-
-
-def test_costs_on_arrival_are_folded() -> None:
-    arrival = np.array([[8.0, 4.0, np.inf], [np.nan, 0.0, 1.0], [7.0, 4.0, 8.0]])
-    expected = [1.0, 6.0, 7.0]
-    assert by_rows(costs={"time": arrival}).costs[0].tolist() == expected
-    finite = np.where(np.isfinite(arrival), arrival, 0.0)
-    assert by_rows(costs={"time": csr_array(finite)}).costs[0].tolist() == expected
-    cube = np.zeros((3, 2, 3))
-    cube[0, 1], cube[1] = arrival[1], arrival[[0, 2]]
-    assert by_action(costs={"time": cube}, bounds=None).costs[0].tolist() == expected
-
-
-def test_the_users_matrix_is_left_alone() -> None:
-    matrix = csr_array((np.array([0.5, 0.5]), np.array([1, 1]), np.array([0, 2])), shape=(1, 2))
-    problem = from_arrays(matrix, {"cost": 1.0}, row_states=[0], initial=0, goals=[1])
-    assert problem.transitions.nnz == 1
-    assert matrix.nnz == 2
+MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
+    "a matrix of three axes": (
+        {"transitions": np.zeros((2, 2, 2))},
+        NO_MATRIX,
+    ),
+    "ragged transitions": (
+        {"transitions": [[1.0], [0.5, 0.5]]},
+        NO_MATRIX,
+    ),
+    "no transitions": ({"transitions": None}, NO_MATRIX),
+    "transitions in words": ({"transitions": [["a", "b"]]}, NO_MATRIX),
+    "a row too many": (
+        {"transitions": np.zeros((3, 2))},
+        f"transitions has shape (3, 2), but {SIZES} need (2, 2)",
+    ),
+    "one axis": ({"transitions": np.zeros(2)}, f"transitions has shape (2,), but {SIZES} need (2, 2)"),
+    "rows of two axes": (
+        {"row_start": [[0, 2, 2]]},
+        "row_start has shape (1, 3); give one number for each state and one for the end",
+    ),
+    "rows that begin late": (
+        {"row_start": [1, 3, 4], "action_labels": ()},
+        "row_start must begin with 0 and never decrease, but is [1, 3, 4]",
+    ),
+    "rows that begin before the first": (
+        {"row_start": [-1, 2, 2], "action_labels": ()},
+        "row_start must begin with 0 and never decrease, but is [-1, 2, 2]",
+    ),
+    "half a row": ({"row_start": [0, 1.5, 2]}, "row_start: 1.5 is no whole number; give whole numbers"),
+    "no number of rows": (
+        {"row_start": np.array([0, np.nan, 2])},
+        "row_start: nan is no whole number; give whole numbers",
+    ),
+    "rows without end": ({"row_start": [0, 10**30]}, "row_start cannot be an array of numbers ("),
+    "rows by name": ({"row_start": "here"}, "row_start cannot be an array of numbers ("),
+    "no states": ({"row_start": []}, "there is no state; add at least one, and a goal"),
+    "ragged costs": ({"costs": [[1.0], [1.0, 2.0]]}, "costs cannot be an array of numbers ("),
+    "costs by name": ({"costs": {"time": [1.0, 2.0]}}, "costs cannot be an array of numbers ("),
+    "one cost": ({"costs": [1.0, 2.0]}, f"costs has shape (2,), but {SIZES} need (2, 2)"),
+    "an initial state": ({"initial": 0}, f"initial has shape (), but {SIZES} need (2,)"),
+    "goals by index": ({"goals": [1]}, f"goals has shape (1,), but {SIZES} need (2,)"),
+    "ragged goals": ({"goals": [[False], [False, True]]}, "goals cannot be an array of numbers ("),
+    "one bound alone": ({"bounds": 2.0}, f"bounds has shape (), but {SIZES} need (1,)"),
+    "a bound in words": ({"bounds": ["little"]}, "bounds cannot be an array of numbers ("),
+    "no names": ({"cost_names": None}, "cost_names is None, which is no sequence; give a tuple"),
+    "one label": ({"state_labels": ["home"]}, f"state_labels has shape (1,), but {SIZES} need (2,)"),
+    "no labels": ({"state_labels": None}, "state_labels is None, which is no sequence; give a tuple"),
+    "a label that is a list": (
+        {"state_labels": [["home"], "out"]},
+        f"state ['home']: {NO_LABEL}",
+    ),
+    "an action in a list": (
+        {"action_labels": [("walk", []), "run"]},
+        f"state 'home', action ('walk', []): {NO_LABEL}",
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("maker", "changes", "expected"),
-    [
-        (
-            by_rows,
-            {"row_states": None},
-            "transitions has shape (3, 3) without row_states; give (states, actions, states) without, "
-            "or (rows, states) with row_states",
-        ),
-        (by_rows, {"row_states": [0, 1]}, "row_states has shape (2,), but transitions has 3 rows"),
-        (
-            by_rows,
-            {"row_states": [0, 1, 5]},
-            "row 2: its state is 5, which is unknown; the states are 0 to 2",
-        ),
-        (
-            by_action,
-            {"transitions": np.zeros((3, 2, 4))},
-            "transitions has shape (3, 2, 4); the first and last axis must be equal",
-        ),
-        (
-            by_rows,
-            {"costs": {"time": [1.0, 2.0]}},
-            "the cost 'time' has shape (2,); give a number, (3,) or (3, 3)",
-        ),
-        (
-            by_rows,
-            {"costs": {"time": csr_array((1, 3))}},
-            "the cost 'time' has shape (1, 3); give a number, (3,) or (3, 3)",
-        ),
-        (by_rows, {"goals": [2, 3]}, "the goal is state 3, which is unknown; the states are 0 to 2"),
-        (by_rows, {"goals": [True, False]}, "goals has shape (2,), but there are 3 states"),
-        (by_rows, {"initial": 3}, "the initial state is 3, which is unknown; the states are 0 to 2"),
-        (
-            by_rows,
-            {"initial": [1.0, 0.0]},
-            "initial has shape (2,); give a state's index or 3 probabilities",
-        ),
-        (by_rows, {"initial": [0.5, 0.0, 0.0]}, "the initial probabilities sum to 0.5, not 1"),
-        (by_rows, {"action_labels": ["a"]}, "action_labels has 1 labels, but there are 3 rows"),
-        (by_action, {"action_labels": ["a"]}, "action_labels has 1 labels, but there are 2 actions"),
-        (by_rows, {"state_labels": ["a"]}, "state_labels has 1 labels, but there are 3 states"),
-        (
-            by_rows,
-            {"bounds": {"noise": 1.0}},
-            "bound on 'noise': no such secondary cost; the secondary costs are 'damage'",
-        ),
-        (
-            by_rows,
-            {"bounds": {"damage": -np.inf}},
-            "bound on 'damage': -inf is no upper bound; give a finite number, or inf for none",
-        ),
-        (
-            by_rows,
-            {"bounds": {"damage": "little"}},
-            "bound on 'damage': little is no upper bound; give a finite number, or inf for none",
-        ),
-        (by_rows, {"row_states": [1, 0.5, 1]}, "row_states: 0.5 is no whole number; give whole numbers"),
-        (by_rows, {"goals": [1.5]}, "the goal is state 1.5, which is unknown; the states are 0 to 2"),
-        (by_rows, {"goals": [np.nan]}, "the goal is state nan, which is unknown; the states are 0 to 2"),
-        (by_rows, {"state_labels": None}, "state_labels is None, which is no sequence; give a tuple"),
-        (by_rows, {"transitions": 0.9 * ROWS}, "state 0, action 'b': probabilities sum to 0.9, not 1"),
-        (
-            by_rows,
-            {"goals": [0, 2]},
-            "state 0, action 'b': the state is a goal, which ends everything; remove the action",
-        ),
-    ],
-)
-def test_mistakes(maker: Any, changes: dict[str, Any], expected: str) -> None:
+@pytest.mark.parametrize("case", MALFORMED)
+def test_what_cannot_be_a_problem_is_told_in_words(case: str) -> None:
+    changes, message = MALFORMED[case]
     with pytest.raises(InvalidProblem) as raised:
-        maker(**changes)
-    assert expected in raised.value.violations
+        CSSP(**loose_parts() | changes)
+    (violation,) = raised.value.violations
+    assert violation.startswith(message)
+    assert violation == message or message.endswith("(")
 
 
-@pytest.mark.parametrize(
-    ("changes", "what"),
-    [
-        ({"transitions": [[1.0], [0.5, 0.5]]}, "transitions"),
-        ({"transitions": [["a", "b", "c"]] * 3}, "transitions"),
-        ({"row_states": ["a", "b", "c"]}, "row_states"),
-        ({"costs": {"time": [[1.0], [1.0, 2.0]]}}, "the cost 'time'"),
-        ({"costs": {"time": "dear"}}, "the cost 'time'"),
-        ({"initial": ["a", "b", "c"]}, "initial"),
-        ({"goals": ["a"]}, "goals"),
-        ({"goals": [[0], [1, 2]]}, "goals"),
-    ],
-)
-def test_what_is_no_array_of_numbers_is_told_in_words(changes: dict[str, Any], what: str) -> None:
+def test_everything_malformed_is_told_together() -> None:
     with pytest.raises(InvalidProblem) as raised:
-        by_rows(**changes)
-    assert raised.value.violations[0].startswith(f"{what} cannot be an array of numbers (")
+        CSSP(**loose_parts() | {"transitions": None, "costs": "dear", "bounds": ["little"], "cost_names": 7})
+    assert [violation.split()[0] for violation in raised.value.violations] == [
+        "costs",
+        "bounds",
+        "transitions",
+        "cost_names",
+    ]
 
 
-def test_what_the_caller_does_to_his_arrays_afterwards_changes_nothing() -> None:
-    arrays = {"transitions": ROWS.copy(), "initial": np.eye(3)[0], "goals": np.array([False, False, True])}
-    costs = np.array([1.0, 2.0, 3.0])
-    problem = by_rows(costs={"time": costs}, **arrays)
-    for array in (costs, *arrays.values()):
-        array[...] = 0
-    assert problem == by_rows(costs={"time": [1.0, 2.0, 3.0]})
+def test_rows_that_do_not_fit_leave_the_labels_alone() -> None:
+    # Labels for that many rows would fill the memory before anybody could say what is wrong.
+    with pytest.raises(InvalidProblem, match=r"transitions has shape \(2, 2\), but 2 states, 10{15} rows"):
+        CSSP(**loose_parts() | {"row_start": [0, 10**15, 10**15], "state_labels": (), "action_labels": ()})
+
+
+def test_one_name_is_one_cost() -> None:
+    problem = CSSP(**loose_parts() | {"cost_names": "time", "costs": np.ones((1, 2)), "bounds": np.zeros(0)})
+    assert problem.cost_names == ("time",)
+
+
+def test_what_can_be_changed_is_copied_and_what_computes_its_items_is_kept() -> None:
+    found: list[str] = []
+    given = ["home", "out"]
+    kept = as_sequence("labels", given, found)
+    given[0] = "elsewhere"
+    assert kept == ("home", "out")
+    assert as_sequence("labels", np.array([3, 4]), found) == (3, 4)
+    assert as_sequence("labels", (str(number) for number in range(2)), found) == ("0", "1")
+    for lazy in (range(5), ("a", "b"), TupleLabels(np.array([[1, 2]]))):
+        assert as_sequence("labels", lazy, found) is lazy
+    assert found == []
+
+
+def test_numbers_that_happen_to_be_whole_are_whole() -> None:
+    found: list[str] = []
+    assert as_array("row_start", [0.0, 2.0], np.int64, True, found).tolist() == [0, 2]
+    assert as_array("row_start", [], np.int64, True, found).tolist() == []
+    assert found == []
+    assert as_array("row_start", np.array([0.0, np.inf]), np.int64, True, found).size == 0
+    assert found == ["row_start: inf is no whole number; give whole numbers"]

@@ -63,7 +63,7 @@ def test_repeated_successors_add_up() -> None:
     [
         (
             {"transitions": lambda place, action: {place + 1: 0.9}},
-            "state 2, action 'on': probabilities sum to 0.9, not 1",
+            "state 0, action 'on': probabilities sum to 0.9, not 1",
         ),
         (
             {"transitions": lambda place, action: {place + 1: None}},
@@ -75,7 +75,7 @@ def test_repeated_successors_add_up() -> None:
         ),
         (
             {"costs": lambda place, action: {"cost": 1.0}},
-            "state 1, action 'back': there is no cost 'cost'; the costs are 'time', 'bruises'",
+            "state 0, action 'on': there is no cost 'cost'; the costs are 'time', 'bruises'",
         ),
         (
             {"is_goal": lambda place: False, "transitions": lambda place, action: {0: 1.0}},
@@ -83,8 +83,8 @@ def test_repeated_successors_add_up() -> None:
         ),
         (
             {"is_goal": lambda place: False, "max_states": 100},
-            "more than 100 states are reachable, the last one 100; raise max_states, or make the state space "
-            "smaller if it was meant to be",
+            "more than 100 states are reachable, the last one 100; raise max_states, or solve the problem as "
+            "it is, without enumerating it",
         ),
         (
             {"bounds": {"time": 3.0}},

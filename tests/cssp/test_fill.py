@@ -5,10 +5,10 @@ import pytest
 from scipy.sparse import csr_array
 
 from hcssp.cssp.absorption import absorb
-from hcssp.cssp.factorisation import GRID_WIDTH, NARROW, SMALL, Layers
+from hcssp.cssp.factorisation import EVALUATION, Layers
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.preprocessing import prepare
-from hcssp.scenarios.hazard_grid import hazard_grid
+from hcssp.scenarios.domains.hazard_grid import hazard_grid
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_evaluation import PolicySystem, SweepSystem
 from hcssp.ssp.policy_iteration import PolicyIteration
@@ -39,14 +39,14 @@ def anywhere(count: int) -> np.ndarray:
 
 
 def test_steps_that_lead_anywhere_fill_in_and_are_swept() -> None:
-    balance = Balance(prepare(problem_of(anywhere(2 * SMALL))).problem)
+    balance = Balance(prepare(problem_of(anywhere(2 * EVALUATION.small))).problem)
     assert Layers(balance.graph).fill_in
     assert isinstance(PolicyIteration(balance).system, SweepSystem)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_single_policy_whose_steps_lead_anywhere_fills_in(seed: int) -> None:
-    count = 2 * SMALL
+    count = 2 * EVALUATION.small
     rng = np.random.default_rng(seed)
     # Some of the steps end, so that fewer than three lead on.
     heads = rng.integers(0, count, 3 * count)[rng.random(3 * count) < 0.78]
@@ -55,7 +55,7 @@ def test_a_single_policy_whose_steps_lead_anywhere_fills_in(seed: int) -> None:
 
 
 def test_small_problems_are_factorised_whatever_the_fill() -> None:
-    balance = Balance(prepare(problem_of(anywhere(SMALL // 2))).problem)
+    balance = Balance(prepare(problem_of(anywhere(EVALUATION.small // 2))).problem)
     assert not Layers(balance.graph).fill_in
     assert isinstance(PolicyIteration(balance).system, PolicySystem)
 
@@ -70,14 +70,16 @@ def line_with_restarts(count: int) -> np.ndarray:
     return np.stack([np.arange(1, count + 1), np.zeros(count, dtype=np.int64)], axis=1)
 
 
-@pytest.mark.parametrize("heads", [line_with_restarts(3 * SMALL), tree(3 * SMALL)], ids=["restarts", "tree"])
+@pytest.mark.parametrize(
+    "heads", [line_with_restarts(3 * EVALUATION.small), tree(3 * EVALUATION.small)], ids=["restarts", "tree"]
+)
 def test_lines_with_restarts_and_trees_do_not_fill_in(heads: np.ndarray) -> None:
     assert not Layers(Balance(problem_of(heads)).graph).fill_in
 
 
 def test_grids_do_not_fill_in() -> None:
     balance = Balance(prepare(hazard_grid(60, 60)).problem)
-    assert balance.num_live > SMALL
+    assert balance.num_live > EVALUATION.small
     assert not Layers(balance.graph).fill_in
 
 
@@ -87,7 +89,7 @@ def test_the_mean_width_is_that_of_the_narrow_side() -> None:
         Balance(prepare(hazard_grid(width, height)).problem).graph for width, height in ((400, 4), (40, 40))
     )
     assert 3.0 < Layers(slim).mean_width < 5.0
-    assert Layers(square).mean_width == pytest.approx(GRID_WIDTH * 40, rel=0.1)
+    assert Layers(square).mean_width == pytest.approx(EVALUATION.grid_width * 40, rel=0.1)
 
 
 @pytest.mark.parametrize("start", [0, 3_000, 7_500], ids=["corner", "edge", "inside"])
@@ -105,7 +107,7 @@ def test_one_search_tells_the_width_of_a_square_wherever_it_begins(start: int) -
 def test_a_corridor_is_narrow_wherever_it_begins() -> None:
     corridor = Balance(prepare(hazard_grid(300, 16)).problem).graph
     for start in (0, corridor.shape[0] // 2, corridor.shape[0] - 1):
-        assert Layers(corridor, start).mean_width < NARROW
+        assert Layers(corridor, start).mean_width < EVALUATION.narrow_width
 
 
 def test_layers_that_hold_few_of_the_states_tell_nothing() -> None:
@@ -114,7 +116,7 @@ def test_layers_that_hold_few_of_the_states_tell_nothing() -> None:
 
 
 def test_a_chain_that_leads_anywhere_is_evaluated_as_precisely_without_factors() -> None:
-    problem = problem_of(anywhere(SMALL + 500))
+    problem = problem_of(anywhere(EVALUATION.small + 500))
     inner = np.flatnonzero(~problem.goals)
     moves = problem.transitions
     pointers = np.append(moves.indptr, moves.nnz)

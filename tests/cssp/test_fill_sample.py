@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import block_array, csr_array, diags_array, eye_array, kron
 
 from hcssp.cssp.absorption import absorb
-from hcssp.cssp.factorisation import SAMPLE, Layers, fills_in_nearby
+from hcssp.cssp.factorisation import EVALUATION, Algebra, Layers, fills_in_nearby
 
 
 def walks(side: int, dimensions: int) -> csr_array:
@@ -26,7 +26,7 @@ def system(jumps: csr_array) -> csr_array:
 
 def test_many_directions_fill_in_and_two_do_not() -> None:
     plane, several = walks(70, 2), walks(9, 4)
-    assert min(plane.shape[0], several.shape[0]) > SAMPLE
+    assert min(plane.shape[0], several.shape[0]) > EVALUATION.sample
     assert not fills_in_nearby(system(plane), Layers(plane))
     assert fills_in_nearby(system(several), Layers(several))
     # Steps lead nearby all the same.
@@ -40,7 +40,7 @@ def test_small_systems_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_singular_part_says_nothing() -> None:
-    nothing = csr_array((SAMPLE + 1, SAMPLE + 1))
+    nothing = csr_array((EVALUATION.sample + 1, EVALUATION.sample + 1))
     assert not fills_in_nearby(nothing, Layers(nothing))
 
 
@@ -59,9 +59,9 @@ def test_a_chain_that_fills_in_is_summed_up_as_precisely(monkeypatch: pytest.Mon
     initial = np.zeros(count + 1)
     initial[count // 2] = 1.0
     inner, costs = np.arange(count), np.ones((1, count))
-    monkeypatch.setattr("hcssp.cssp.absorption.fills_in_nearby", lambda *_: False)
+    monkeypatch.setattr("hcssp.cssp.absorption.algebra_for", lambda *_: Algebra())
     factorised = absorb(chain, inner, initial, costs)
-    monkeypatch.setattr("hcssp.cssp.absorption.fills_in_nearby", lambda *_: True)
+    monkeypatch.setattr("hcssp.cssp.absorption.algebra_for", lambda *_: Algebra(by_products=True))
     monkeypatch.setattr("hcssp.cssp.absorption.factorised", None)
     summed = absorb(chain, inner, initial, costs)
     assert max(factorised.error, summed.error) <= 1e-12

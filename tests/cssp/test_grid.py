@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hcssp.cssp import CSSP, GridWorld, Hazard
-from hcssp.cssp.grid import DIRECTIONS
+from hcssp.cssp import CSSP, NO_ROW, DeterministicPolicy, GridWorld, Hazard, prepare, render_policy
+from hcssp.cssp.grid import DIRECTIONS, read_map
 from hcssp.errors import InvalidProblem, Located
 from volume import examples
 
@@ -204,7 +204,7 @@ def test_a_violation_knows_the_way_to_what_is_wrong() -> None:
         ("hazards", 1, "costs", "damage"),
         ("goal", 0),
     ]
-    assert located[1].told == "there is no cost 'damage'; the costs are 'time'"
+    assert located[1].message == "there is no cost 'damage'; the costs are 'time'"
 
 
 def test_numbers_of_numpy_are_shown_as_numbers() -> None:
@@ -299,3 +299,116 @@ def test_mistakes_about_exits(changes: dict[str, Any], expected: str) -> None:
     with pytest.raises(InvalidProblem) as raised:
         failing(**changes)
     assert raised.value.violations == (expected,)
+
+
+MAP = """
+#######
+S..~..#
+#.###.G
+#..~..#
+#######
+"""
+
+
+def test_arrows_where_the_policy_acts() -> None:
+    world = GridWorld.from_map(MAP, hazards={"~": {"damage": 1.0}})
+    problem = world.to_cssp()
+    rows = np.full(problem.num_states, NO_ROW)
+    way = {(0, 1): "east", (1, 1): "east", (2, 1): "east", (3, 1): "east", (4, 1): "east", (5, 1): "south"}
+    for cell, action in {**way, (5, 2): "east", (5, 3): "north", (3, 3): "west"}.items():
+        state = problem.state_index[cell]
+        rows[state] = problem.row_start[state] + DIRECTIONS.index(action)
+    assert render_policy(world, DeterministicPolicy(problem, rows)).splitlines() == [
+        "#######",
+        "→→→⇒→↓#",
+        "#·###→G",
+        "#··⇐·↑#",
+        "#######",
+    ]
+
+
+def test_a_reduced_problem_draws_on_the_same_map() -> None:
+    world = GridWorld.from_map("S.G#.\n", slip=0.0)
+    reduced = prepare(world.to_cssp()).problem
+    assert reduced.num_states == 3
+    rows = np.array([1, 5, NO_ROW])
+    assert render_policy(world, DeterministicPolicy(reduced, rows)).splitlines() == [
+        "#######",
+        "#→→G#·#",
+        "#######",
+    ]
+
+
+def test_a_map_with_its_ring_counts_from_the_ring() -> None:
+    drawing = read_map(
+        """
+        ####G#
+        S..#.#
+        #..#.#
+        ######
+        """
+    )
+    assert (drawing.width, drawing.height) == (4, 2)
+    assert drawing.starts == ((0, 1),)
+    assert drawing.goals == ((4, 0),)
+    assert drawing.walls == ((3, 1, 1, 2),)
+
+
+def test_a_map_without_a_ring_gets_one() -> None:
+    drawing = read_map("S..\n..G")
+    assert (drawing.width, drawing.height) == (3, 2)
+    assert drawing.starts == ((1, 1),)
+    assert drawing.goals == ((3, 2),)
+    assert drawing.walls == ()
+
+
+def test_hazards_are_covered_by_disjoint_rectangles() -> None:
+    drawing = read_map("S.~~.\n..~~~\n^.~~G", {"~", "^"})
+    assert drawing.hazards["^"] == ((1, 3, 1, 1),)
+    covered = sorted(
+        (column + right, row + down)
+        for column, row, width, height in drawing.hazards["~"]
+        for right in range(width)
+        for down in range(height)
+    )
+    assert covered == [(3, 1), (3, 2), (3, 3), (4, 1), (4, 2), (4, 3), (5, 2)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("  \n", ["the map is empty"]),
+        ("S..\n.G", ["line 2: this line of the map has 2 characters, but the first has 3"]),
+        (
+            "\nS.?\n!.G",
+            [
+                "line 1, character 3: '?' in the map has no meaning; "
+                "it must be '#', '.', 'S', 'G', a hazard or a place of the grid",
+                "line 2, character 1: '!' in the map has no meaning; "
+                "it must be '#', '.', 'S', 'G', a hazard or a place of the grid",
+            ],
+        ),
+        ("S.\n" + 12 * "?G\n", ["... and 2 more of this kind"]),
+    ],
+)
+def test_mistakes_name_line_and_character(text: str, expected: list[str]) -> None:
+    with pytest.raises(InvalidProblem) as raised:
+        read_map(text)
+    assert list(raised.value.violations)[-len(expected) :] == expected
+
+
+def test_a_mistake_knows_its_line_in_what_was_given() -> None:
+    with pytest.raises(InvalidProblem) as raised:
+        read_map(["", "  ", "S..", "..", "..G", ""])
+    (violation,) = raised.value.violations
+    assert isinstance(violation, Located)
+    assert violation.at == (3,)
+
+
+def test_places_are_openings_in_the_ring_and_free_inside() -> None:
+    drawing = read_map("##A##\nS.B.#\n#~..A\n#####", {"~"}, {"A", "B", "C"})
+    assert (drawing.width, drawing.height, drawing.walls) == (3, 2, ())
+    assert drawing.places == {"A": ((2, 0), (4, 2)), "B": ((2, 1),), "C": ()}
+    assert drawing.hazards == {"~": ((1, 2, 1, 1),)}
+    alone = read_map("A..\n..B", places="AB")
+    assert alone.places == {"A": ((1, 1),), "B": ((3, 2),)}

@@ -10,8 +10,7 @@ import pytest
 
 from hcssp.cssp.expansion import BEYOND, Expansion
 from hcssp.cssp.implicit import ImplicitCSSP
-from hcssp.cssp.state_space import RowNumbers
-from hcssp.cssp.transition_batch import TransitionBatch
+from hcssp.cssp.state_space import RowNumbers, TransitionBatch
 from hcssp.errors import InvalidProblem
 from implicit_problems import implicit_of
 from random_problems import random_cssp
@@ -143,7 +142,7 @@ def test_wrong_answers_for_batches() -> None:
 
 
 def test_colliding_hashes_do_not_mix_states_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hashes of 4 bits collide at once; hashed anew with more bits, every state has its own number."""
+    """Hashes of 4 bits collide at once; hashed again with more bits, every state has its own number."""
     whole = RowNumbers._hash
     bits = iter([4, 4, 64])
     width = [next(bits)]
@@ -151,13 +150,13 @@ def test_colliding_hashes_do_not_mix_states_up(monkeypatch: pytest.MonkeyPatch) 
     def narrow(self: RowNumbers, rows: np.ndarray) -> np.ndarray:
         return whole(self, rows) & np.uint64(2 ** width[0] - 1)
 
-    def anew(self: RowNumbers) -> None:
+    def again(self: RowNumbers) -> None:
         width[0] = next(bits)
         rehash(self)
 
-    rehash = RowNumbers._hash_anew
+    rehash = RowNumbers._rehash
     monkeypatch.setattr(RowNumbers, "_hash", narrow)
-    monkeypatch.setattr(RowNumbers, "_hash_anew", anew)
+    monkeypatch.setattr(RowNumbers, "_rehash", again)
     monkeypatch.setattr("hcssp.cssp.state_space.MOST_RECENT", 2)
     numbers = RowNumbers(2)
     states = np.stack((np.arange(30), -np.arange(30)), axis=1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from hcssp.cssp import krylov
+from hcssp.cssp.factorisation import EVALUATION
 from hcssp.cssp.krylov import solve_by_products
 
 
@@ -45,8 +45,8 @@ def test_nothing_solves_what_has_no_solution() -> None:
 
 
 def test_what_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(krylov, "MAX_PRODUCTS", 5)
-    monkeypatch.setattr(krylov, "MAX_STEPS", 2)
+    monkeypatch.setitem(vars(EVALUATION), "max_products", 5)
+    monkeypatch.setitem(vars(EVALUATION), "max_steps", 2)
     # Along a line a product carries news one step.
     line = csr_array(np.eye(300) - np.eye(300, k=-1))
     assert solve_by_products(line, np.ones(300), np.zeros(300), 1e-9) is None

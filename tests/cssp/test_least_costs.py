@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import hcssp
 from brute_force import brute_force
-from hcssp.cssp.least_costs import ExpectedCosts, ShortestPaths
+from hcssp.heuristics import ExpectedCosts, ShortestPaths
 from random_problems import random_cssp
 from volume import examples
 

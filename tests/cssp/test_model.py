@@ -12,7 +12,7 @@ from scipy.sparse import coo_array, csr_array
 from hcssp.cssp import CSSP, CSSPBuilder, GridWorld, explore, from_arrays, prepare, with_giving_up
 from hcssp.cssp.validation import violations
 from hcssp.errors import InvalidProblem
-from hcssp.scenarios.racetrack import racetrack
+from hcssp.scenarios.domains.racetrack import racetrack
 from loose_parts import loose_parts
 from small_procedures import forking
 

@@ -135,7 +135,7 @@ def test_a_valid_problem_comes_back_itself() -> None:
             ["state 'here': two states have this label; give each its own"],
         ),
         (
-            spoilt(state_labels=TupleLabels(np.array([[1, 2], [3, 4], [1, 2]]))),
+            spoilt(state_labels=((1, 2), (3, 4), (1, 2))),
             ["state (1, 2): two states have this label; give each its own"],
         ),
         (

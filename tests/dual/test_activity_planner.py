@@ -10,9 +10,12 @@ from counting_planner import CountingPlanner
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
-from hcssp.dual.activity_planner import ActivityPlanner
+from hcssp.dual.activity_planner import ActivityPlanner, MultiExitPlanner, loose_activities
+from hcssp.dual.multi_exit import MultiExitOracle
+from hcssp.dual.value_cache import DEFAULT_PARAMETERS, ActivityPlan, ValueBounds
 from hcssp.evaluation import evaluate
-from hcssp.scenarios.hazard_grid import hazard_grid
+from hcssp.procedure import Outcome, ProcedureBuilder
+from hcssp.scenarios.domains.hazard_grid import hazard_grid
 from random_problems import random_cssp
 from random_procedures import random_activity
 from small_procedures import risky_room
@@ -56,38 +59,13 @@ def test_every_plan_is_optimal_at_its_price_in_its_region(first: int, zero_costs
                 assert len(weighted) == 0
                 impossible += 1
                 continue
-            plan, bound = answer
+            plan, _, bound, _ = answer
             least = weighted.min()
             assert plan.costs @ [1.0, price] == pytest.approx(least, rel=1e-9, abs=1e-9)
             assert least - 1e-7 * (1.0 + least) <= bound <= least + 1e-12 * (1.0 + least)
-            assert not any(plan.uses(row, int(planner.balance.row_state[row])) for row in region)
+            assert not plan.uses_any(region)
     assert impossible > 0
     assert looked_up > 50
-
-
-@pytest.mark.parametrize("first", some(range(0, 2 * CHUNK, CHUNK), 3))
-def test_a_piece_of_the_curve_is_optimal_on_its_whole_interval(first: int) -> None:
-    wide = 0
-    for seed in range(first, first + CHUNK):
-        planner = CountingPlanner(activity(seed, zero_costs=0.0, max_constraints=1), frozenset({1}))
-        truth = brute_force(planner.prepared.problem)
-        rng = np.random.default_rng(seed)
-        for price in rng.exponential(2.0, size=10):
-            planner.plan(np.array([1.0, price]), frozenset())
-        pieces = planner._curve(frozenset()).pieces
-        for piece, following in zip(pieces, [*pieces[1:], None], strict=True):
-            wide += piece.high > piece.low
-            assert piece.low <= piece.high
-            if following is not None:
-                # Dearer prices, less use; the intervals meet in a tie at most.
-                assert piece.high <= following.low + 1e-9 * (1.0 + following.low)
-                assert following.plan.costs[1] <= piece.plan.costs[1]
-            high = min(piece.high, piece.low + 50.0)
-            for price in np.linspace(piece.low, high, 7):
-                least = (truth.costs @ [1.0, price]).min()
-                assert piece.plan.costs @ [1.0, price] == pytest.approx(least, rel=1e-9, abs=1e-9)
-                assert piece.bound(price) <= least + 1e-12 * (1.0 + least)
-    assert wide > 10
 
 
 @pytest.mark.parametrize("zero_costs", [0.0, 0.3])
@@ -105,19 +83,17 @@ def test_what_is_known_brackets_the_best_plan_at_every_price(first: int, zero_co
                 weights = policies_avoiding(truth, forbidden)
                 before = planner.num_plans
                 for price in (0.0, *rng.exponential(2.0, size=6), 1e3):
-                    bracket = planner.bracket_at(price, forbidden)
+                    bracket = planner.lookup(np.array([1.0, price]), forbidden)
                     if bracket is None:
                         assert len(weights) == 0
                         continue
                     least = (weights @ [1.0, price]).min()
-                    assert bracket.bound <= least + 1e-12 * (1.0 + least)
-                    assert bracket.value >= least - 1e-9 * (1.0 + least)
-                    assert bracket.value == pytest.approx(bracket.plan.costs @ [1.0, price])
-                    assert not any(
-                        bracket.plan.uses(row, int(planner.balance.row_state[row])) for row in forbidden
-                    )
-                    between += not bracket.final
-                    closed += not bracket.final and bracket.value - bracket.bound <= 1e-9 * (1.0 + least)
+                    assert bracket.lower <= least + 1e-12 * (1.0 + least)
+                    assert bracket.upper >= least - 1e-9 * (1.0 + least)
+                    assert bracket.upper == pytest.approx(bracket.plan.costs @ [1.0, price])
+                    assert not bracket.plan.uses_any(forbidden)
+                    between += not bracket.exact
+                    closed += not bracket.exact and bracket.upper - bracket.lower <= 1e-9 * (1.0 + least)
                 assert planner.num_plans == before
     assert between > 50
     assert closed > 5
@@ -130,19 +106,19 @@ def test_bounds_found_at_enormous_prices_are_bounds_at_all_prices(seed: int) -> 
     for price in (1e9, 1e6, 1e3, 1.0, 0.0):
         answer = planner.plan(np.array([1.0, price]), frozenset())
         assert answer is not None
-        assert answer[1] <= (truth.costs @ [1.0, price]).min() * (1.0 + 1e-12) + 1e-12
+        assert answer.lower <= (truth.costs @ [1.0, price]).min() * (1.0 + 1e-12) + 1e-12
 
 
 def test_a_price_within_a_known_interval_is_not_planned_again() -> None:
     planner = CountingPlanner(hazard_grid(10, 10, seed=2), frozenset({1}))
-    prices = np.linspace(0.0, 3.0, 200)
+    prices = np.random.default_rng(1).permutation(np.linspace(0.0, 3.0, 200))
     first = [planner.plan(np.array([1.0, price]), frozenset()) for price in prices]
     planned = planner.num_plans
     assert planned < 100
     second = [planner.plan(np.array([1.0, price]), frozenset()) for price in prices[::-1]]
     assert planner.num_plans == planned
-    values = [plan.costs @ [1.0, price] for (plan, _), price in zip(first, prices, strict=True)]
-    again = [plan.costs @ [1.0, price] for (plan, _), price in zip(second[::-1], prices, strict=True)]
+    values = [plan.costs @ [1.0, price] for (plan, *_), price in zip(first, prices, strict=True)]
+    again = [plan.costs @ [1.0, price] for (plan, *_), price in zip(second[::-1], prices, strict=True)]
     assert values == pytest.approx(again, rel=1e-9)
 
 
@@ -161,7 +137,7 @@ def test_several_counted_costs_are_planned_too(first: int) -> None:
                 if answer is None:
                     assert len(weighted) == 0
                     continue
-                plan, bound = answer
+                plan, _, bound, _ = answer
                 assert plan.costs @ weights == pytest.approx(weighted.min(), rel=1e-9, abs=1e-9)
                 assert bound <= weighted.min() * (1.0 + 1e-12) + 1e-12
 
@@ -191,7 +167,7 @@ def test_forbidding_more_than_what_is_impossible_is_impossible() -> None:
 def test_too_many_curves_are_dropped_but_for_that_of_the_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("hcssp.dual.activity_planner.MAX_CURVES", 2)
+    monkeypatch.setitem(vars(DEFAULT_PARAMETERS), "max_regions", 2)
     for seed in range(CHUNK):
         planner = CountingPlanner(activity(seed, max_constraints=1), frozenset({1}))
         truth = brute_force(planner.prepared.problem)
@@ -201,13 +177,13 @@ def test_too_many_curves_are_dropped_but_for_that_of_the_whole(
             for forbidden in (region, frozenset[int]()):
                 weighted = policies_avoiding(truth, forbidden) @ [1.0, price]
                 answer = planner.plan(np.array([1.0, price]), forbidden)
-                assert len(planner._curves) <= 2
+                assert len(planner._caches) <= 2
                 if answer is None:
                     assert len(weighted) == 0
                     continue
                 # A curve that was filed under another region would be too good, or too dear.
-                assert answer[0].costs @ [1.0, price] == pytest.approx(weighted.min(), rel=1e-9, abs=1e-9)
-                assert answer[1] <= weighted.min() * (1.0 + 1e-12) + 1e-12
+                assert answer.plan.costs @ [1.0, price] == pytest.approx(weighted.min(), rel=1e-9, abs=1e-9)
+                assert answer.lower <= weighted.min() * (1.0 + 1e-12) + 1e-12
         # Another region drops the curves once more, and that of the whole stays.
         planner.plan(np.array([1.0, float(price)]), frozenset({0}))
         planner.plan(np.array([1.0, float(price)]), frozenset({1}))
@@ -217,7 +193,7 @@ def test_too_many_curves_are_dropped_but_for_that_of_the_whole(
 
 
 def test_too_many_surfaces_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hcssp.dual.activity_planner.MAX_CURVES", 2)
+    monkeypatch.setitem(vars(DEFAULT_PARAMETERS), "max_regions", 2)
     planner = CountingPlanner(activity(3, min_constraints=3), frozenset({1, 3}))
     truth = brute_force(planner.prepared.problem)
     for price in (0.0, 0.5, 1.0, 2.0, 4.0, 0.5):
@@ -225,11 +201,11 @@ def test_too_many_surfaces_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
         for forbidden in (frozenset[int](), frozenset({0}), frozenset({1}), frozenset({0, 2})):
             weighted = policies_avoiding(truth, forbidden) @ weights
             answer = planner.plan(weights, forbidden)
-            assert len(planner._surfaces) <= 2
+            assert len(planner._caches) <= 2
             if answer is None:
                 assert len(weighted) == 0
             else:
-                assert answer[1] == pytest.approx(weighted.min(), rel=1e-8)
+                assert answer.lower == pytest.approx(weighted.min(), rel=1e-8)
 
 
 @pytest.mark.parametrize("seed", some(range(12), 2))
@@ -245,16 +221,14 @@ def test_what_is_known_about_several_costs_holds_within_every_region(seed: int) 
         for forbidden in regions:
             weighted = policies_avoiding(truth, forbidden) @ weights
             before = planner.num_plans
-            for look in (planner.glance, planner.bracket):
-                known = look(weights, forbidden)
+            for refine in (False, True):
+                known = planner.lookup(weights, forbidden, refine)
                 if known is None:
                     assert len(weighted) == 0
                     continue
-                assert known.bound <= weighted.min() * (1.0 + 1e-12)
-                assert known.value >= weighted.min() * (1.0 - 1e-9) - 1e-12
-                assert known.plan.costs @ weights == pytest.approx(known.value, rel=1e-12, abs=1e-12)
-            closely = planner.bracket(weights, forbidden, closely=True)
-            assert closely is None or closely.bound <= weighted.min() * (1.0 + 1e-12)
+                assert known.lower <= weighted.min() * (1.0 + 1e-12)
+                assert known.upper >= weighted.min() * (1.0 - 1e-9) - 1e-12
+                assert known.plan.costs @ weights == pytest.approx(known.upper, rel=1e-12, abs=1e-12)
             looked_up += planner.num_plans == before
             if rng.random() < 0.3:
                 planner.plan(weights, forbidden)
@@ -268,11 +242,11 @@ def test_a_plan_made_afresh_has_the_bound_of_its_own_weights() -> None:
     known = planner.plan(weights, frozenset())
     assert known is not None
     before = planner.num_plans
-    fresh = planner.plan_afresh(weights, frozenset(), known[0])
+    fresh = planner.plan_afresh(weights, frozenset(), known.plan)
     assert fresh is not None
     assert planner.num_plans == before + 1
-    assert fresh[0].costs @ weights == pytest.approx(known[0].costs @ weights, rel=1e-9)
-    assert fresh[1] >= known[1] - 1e-12 * abs(known[1])
+    assert fresh.plan.costs @ weights == pytest.approx(known.plan.costs @ weights, rel=1e-9)
+    assert fresh.lower >= known.lower - 1e-12 * abs(known.lower)
     every = frozenset(range(planner.balance.num_rows))
     assert planner.plan_afresh(weights, every) is None
 
@@ -283,39 +257,10 @@ def test_a_plan_is_lifted_to_the_activity_as_it_was_stated() -> None:
         planner = CountingPlanner(cssp, frozenset())
         answer = planner.plan(np.append(1.0, np.zeros(cssp.num_constraints)), frozenset())
         assert answer is not None
-        rows = planner.lift(answer[0])
+        rows = planner.lift(answer.plan)
         evaluation = evaluate(cssp, DeterministicPolicy(cssp, rows))
-        np.testing.assert_allclose(evaluation.costs, answer[0].costs, rtol=1e-9, atol=1e-10)
-        assert planner.plan_from(answer[0].rows).costs == pytest.approx(answer[0].costs)
-
-
-def test_where_a_state_cannot_be_left_any_more_nothing_is_claimed_of_other_prices() -> None:
-    rooms = CSSPBuilder(cost_names=("time", "damage"))
-    here, pit, out = rooms.add_state("here"), rooms.add_state("pit"), rooms.add_goal("out")
-    rooms.add_action(here, "around", to=out, costs=(3.0, 1.0))
-    rooms.add_action(here, "through", to=pit, costs=(1.0, 0.0))
-    rooms.add_action(pit, "climb", to=out, costs=(1.0, 0.0))
-    planner = ActivityPlanner(rooms.build(), frozenset({1}))
-    (climb,) = (row for row in range(planner.balance.num_rows) if planner.balance.row_state[row] == 1)
-    for forbidden, points in ((frozenset({climb}), True), (frozenset(), False)):
-        planner.plan_at(2.0, forbidden)
-        piece, _ = planner.known_around(2.0, forbidden)
-        assert piece is not None
-        assert (piece.low == piece.high == 2.0) == points
-
-
-@pytest.mark.parametrize("counted", [frozenset[int](), frozenset({1})])
-def test_weights_that_are_a_price_are_answered_as_the_price(counted: frozenset[int]) -> None:
-    cssp = activity(3, max_constraints=1)
-    planner = ActivityPlanner(cssp, counted)
-    # Where nothing is counted, nothing has a price.
-    for price in (0.0, 0.7, 2.5) if counted else (0.0,):
-        for forbidden in (frozenset[int](), frozenset({0})):
-            weights = np.zeros(planner.num_costs)
-            weights[0], weights[1] = 1.0, price
-            assert planner.bracket(weights, forbidden) == planner.bracket_at(price, forbidden)
-            assert planner.plan(weights, forbidden) == planner.plan_at(price, forbidden)
-            assert planner.glance(weights, forbidden) == planner.bracket_at(price, forbidden)
+        np.testing.assert_allclose(evaluation.costs, answer.plan.costs, rtol=1e-9, atol=1e-10)
+        assert planner.plan_from(answer.plan.rows).costs == pytest.approx(answer.plan.costs)
 
 
 @pytest.mark.parametrize("counted", [frozenset({1}), frozenset({1, 2})])
@@ -330,14 +275,17 @@ def test_weights_that_are_no_price_are_not_taken_for_one(counted: frozenset[int]
             weights = np.zeros(planner.num_costs)
             weights[0], weights[1] = primary, price
             least = float((truth.costs @ weights).min())
-            for answer in (planner.bracket(weights, frozenset()), planner.glance(weights, frozenset())):
+            for answer in (
+                planner.lookup(weights, frozenset()),
+                planner.lookup(weights, frozenset(), refine=True),
+            ):
                 assert answer is not None
-                assert answer.bound <= least + 1e-12 * (1.0 + least)
-                assert answer.value >= least - 1e-9 * (1.0 + least)
-                assert answer.value == pytest.approx(float(weights @ answer.plan.costs))
+                assert answer.lower <= least + 1e-12 * (1.0 + least)
+                assert answer.upper >= least - 1e-9 * (1.0 + least)
+                assert answer.upper == pytest.approx(float(weights @ answer.plan.costs))
             planned = planner.plan(weights, frozenset())
             assert planned is not None
-            assert least - 1e-7 * (1.0 + least) <= planned[1] <= least + 1e-12 * (1.0 + least)
+            assert least - 1e-7 * (1.0 + least) <= planned.lower <= least + 1e-12 * (1.0 + least)
 
 
 def test_a_row_that_was_taken_out_or_never_was_there_has_no_number() -> None:
@@ -360,26 +308,29 @@ def test_a_plan_uses_a_row_however_seldom_it_comes_there(chance: float) -> None:
     rooms.add_action(attic, "leave", to=out, costs=(1.0, 0.0))
     rooms.set_initial(here)
     planner = ActivityPlanner(rooms.build(), frozenset({1}))
-    answer = planner.plan_at(0.0, frozenset())
+    answer = planner.plan(np.array([1.0, 0.0]), frozenset())
     assert answer is not None
-    used = [answer[0].uses(row, int(state)) for row, state in enumerate(planner.balance.row_state)]
+    used = [answer.plan.uses_any([row]) for row in range(planner.balance.num_rows)]
     assert used == [True, False, True, False]
-    assert planner.uses_any(answer[0], [1, 3]) is False
-    assert planner.uses_any(answer[0], [1, 2]) is True
+    assert answer.plan.uses_any([1, 3]) is False
+    assert answer.plan.uses_any([1, 2]) is True
 
 
 def test_that_one_region_has_no_plan_says_nothing_about_others() -> None:
     planner = ActivityPlanner(risky_room(), frozenset({1}))
     both, one = frozenset({0, 1}), frozenset({0})
-    assert planner.bracket_at(1.0, both) is None
-    assert planner.plan_at(1.0, both) is None
+    assert planner.lookup(np.array([1.0, 1.0]), both) is None
+    assert planner.plan(np.array([1.0, 1.0]), both) is None
     for region in (frozenset[int](), one):
-        bracket, planned = planner.bracket_at(1.0, region), planner.plan_at(1.0, region)
+        bracket, planned = (
+            planner.lookup(np.array([1.0, 1.0]), region),
+            planner.plan(np.array([1.0, 1.0]), region),
+        )
         assert bracket is not None
         assert planned is not None
         # Round: 3 time. Dash: 2 time and 8 damage.
-        assert planned[1] == pytest.approx(10.0 if region == one else 3.0)
-        assert bracket.bound <= planned[1] * (1.0 + 1e-12)
+        assert planned.lower == pytest.approx(10.0 if region == one else 3.0)
+        assert bracket.lower <= planned.lower * (1.0 + 1e-12)
 
 
 @pytest.mark.parametrize("counted", [frozenset({1}), frozenset({1, 2})], ids=["curve", "surface"])
@@ -397,28 +348,113 @@ def test_what_holds_in_a_smaller_region_is_not_taken_for_a_larger_one(
         for scale in (0.1, 1.0, 5.0):
             weights = np.append(1.0, scale * np.array([1.0, 0.5 * (2 in counted)]))
             least = float((policies_avoiding(every, region) @ weights).min(initial=np.inf))
-            for found in (planner.bracket(weights, region), planner.bracket(weights, region, closely=True)):
-                assert found is None or found.bound <= least * (1.0 + 1e-12)
+            for found in (planner.lookup(weights, region), planner.lookup(weights, region, refine=True)):
+                assert found is None or found.lower <= least * (1.0 + 1e-12)
             answer = planner.plan(weights, region)
             assert (answer is None) == (least == np.inf)
-            assert answer is None or answer[1] == pytest.approx(least)
+            assert answer is None or answer.lower == pytest.approx(least)
 
 
-def test_where_several_costs_are_counted_there_is_no_price() -> None:
-    several = ActivityPlanner(activity(3, min_constraints=3), frozenset({1, 3}))
-    with pytest.raises(ValueError, match="several costs are counted"):
-        several.plan_at(1.0, frozenset())
+def known_bounds(value: float, bound: float, exact: bool = False) -> ValueBounds:
+    costs = np.array([value, 0.0])
+    rows = np.zeros(0, dtype=np.int64)
+    system = ActivityPlanner(risky_room(), frozenset()).system
+    return ValueBounds(ActivityPlan(system, rows, np.zeros((0, 2)), costs), value, bound, exact)
 
 
-def test_with_one_counted_cost_the_curve_is_looked_up_and_no_surface() -> None:
-    one, two = (ActivityPlanner(activity(3, min_constraints=3), frozenset(each)) for each in ({1}, {1, 3}))
-    for planner in (one, two):
-        # Weights that are no price: those who have a curve keep a surface for them, too.
-        for primary in (2.0, 3.0):
-            weights = np.array([primary, 1.0, 0.0, 0.0])
-            assert planner.plan(weights, frozenset()) is not None
-            assert planner.bracket(1.1 * weights, frozenset(), closely=True) is not None
-    assert one.known_points(frozenset())[0] == []
-    plans, points = two.known_points(frozenset())
-    assert len(plans) > 0
-    assert np.array_equal(points, [plan.costs[[0, 1, 3]] for plan in plans])
+def test_only_what_is_executed_and_leaves_something_open_is_planned_anew() -> None:
+    known = [
+        known_bounds(5.0, 4.0),
+        known_bounds(5.0, 4.9),
+        None,
+        known_bounds(9.0, 1.0, exact=True),
+        known_bounds(7.0, 2.0),
+    ]
+    executions = np.array([1.0, 1.0, 0.0, 1.0, 0.0])
+    assert loose_activities(known, executions, tolerance=1.2) == []
+    # A room that is never entered may be as unknown as it likes.
+    assert loose_activities(known, executions, tolerance=1.0) == [0]
+    assert loose_activities(known, executions, tolerance=0.1) == [0, 1]
+    # What is executed ten times leaves ten times as much open.
+    assert loose_activities(known, 10.0 * executions, tolerance=1.2) == [0, 1]
+
+
+def test_no_more_is_planned_than_it_takes() -> None:
+    known = [known_bounds(5.0, 4.9), known_bounds(5.0, 3.0), known_bounds(5.0, 4.0), known_bounds(5.0, 4.8)]
+    executions = np.ones(4)
+    assert loose_activities(known, executions, 4.0, as_few=True) == []
+    # The widest are two and one: without the first, the others leave 1.3 open, without both 0.3.
+    assert loose_activities(known, executions, 2.0, as_few=True) == [1]
+    assert loose_activities(known, executions, 1.0, as_few=True) == [1, 2]
+    assert loose_activities(known, executions, 0.0, as_few=True) == [0, 1, 2, 3]
+    assert loose_activities(known, executions, 2.0) == [1, 2]
+
+
+COSTS = np.array([[4.0, 0.0], [1.0, 3.5], [2.0, 2.0]])
+"""Time and damage of three ways."""
+
+NOWHERE: frozenset[int] = frozenset()
+NOTHING_AFTER = np.zeros(1)
+
+
+@pytest.fixture
+def exits_planner() -> MultiExitPlanner:
+    ride = CSSPBuilder(cost_names=("time", "damage"))
+    inside, outside = ride.add_state("inside"), ride.add_goal("outside")
+    for number, costs in enumerate(COSTS.tolist()):
+        ride.add_action(inside, f"way {number}", to=outside, costs=costs)
+    ride.set_initial(inside)
+    plan = ProcedureBuilder()
+    start, out = plan.add_event("start"), plan.add_event("out")
+    run = plan.add_activity("ride", ride.build())
+    plan.add_choice(start, "go", to=[Outcome(1.0, out, runs=run)])
+    plan.add_constraint("damage", at_most=9.0, counts={run: "damage"})
+    found = MultiExitOracle(plan.build(start=start, end=out).flattening).planners[0]
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("prices", [(0.0, 4.0, 0.8), (4.0, 0.8, 0.0, 0.5), (0.8, 3.0, 0.1)])
+def test_whatever_is_known_from_before_the_best_plan_is_told(
+    exits_planner: MultiExitPlanner, prices: tuple[float, ...]
+) -> None:
+    for price in (*prices, *prices):
+        weights = np.array([1.0, price])
+        answer = exits_planner.plan(weights, NOTHING_AFTER, NOWHERE)
+        assert answer is not None
+        assert answer.levels == pytest.approx([(COSTS @ weights).min()])
+        assert answer.plan.rows.tolist() == [(COSTS @ weights).argmin()]
+        assert answer.loss == 0.0
+
+
+@pytest.mark.parametrize("allowance", [0.0, 9.0])
+def test_no_plan_is_told_that_is_forbidden(exits_planner: MultiExitPlanner, allowance: float) -> None:
+    regions = [NOWHERE, *(frozenset(each) for each in ({0}, {1}, {2}, {0, 1}, {1, 2}, {0, 2}))]
+    for price in (0.0, 0.8, 4.0, 0.3):
+        for forbidden in regions:
+            values = COSTS @ [1.0, price]
+            values[list(forbidden)] = np.inf
+            answer = exits_planner.plan(np.array([1.0, price]), NOTHING_AFTER, forbidden, allowance=allowance)
+            assert answer is not None
+            (row,) = answer.plan.rows.tolist()
+            assert values[row] - answer.loss - 1e-9 <= answer.levels[0] <= values.min()
+            assert answer.loss <= allowance
+
+
+def test_who_can_bear_a_loss_is_told_of_a_plan_that_is_known(exits_planner: MultiExitPlanner) -> None:
+    assert exits_planner.plan(np.array([1.0, 4.0]), NOTHING_AFTER, NOWHERE) is not None
+    # A plan that is known, and the best here as well, loses nothing, whatever can be borne.
+    same = exits_planner.plan(np.array([1.0, 5.0]), NOTHING_AFTER, NOWHERE, allowance=9.0)
+    assert same is not None
+    assert same.plan.rows.tolist() == [0]
+    assert same.loss == 0.0
+    weights = np.array([1.0, 0.9])
+    known = exits_planner.plan(weights, NOTHING_AFTER, NOWHERE, allowance=1.0)
+    assert known is not None
+    assert known.plan.rows.tolist() == [0]
+    # It costs 4, and the best 3.8.
+    assert 0.0 < known.loss <= 1.0
+    best = exits_planner.plan(weights, NOTHING_AFTER, NOWHERE)
+    assert best is not None
+    assert best.plan.rows.tolist() == [2]
+    assert best.levels == pytest.approx([3.8])

@@ -12,20 +12,19 @@ from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
 from hcssp.dual.ascent import (
-    MAX_ROUNDS,
-    REPEAT_TOLERANCE,
+    DEFAULT_PARAMETERS,
     Ascent,
+    AscentParameters,
     Dual,
     ascend,
     is_above,
     lagrangian_bound,
     maximise,
 )
-from hcssp.dual.flat_oracle import FlatOracle, FlatVertex
-from hcssp.dual.precision import CUTOFF_SHARE, DUAL_TOLERANCE
+from hcssp.dual.flat import FlatOracle, FlatPoint
 from hcssp.errors import OutOfPrecision
 from hcssp.numerics import FEASIBILITY_TOLERANCE, tolerated
-from hcssp.ssp.region import Region
+from hcssp.ssp.scalar_problem import Region
 from known_optima import roads
 from menus import Dish, Menu
 from mixtures import best_mixture
@@ -35,7 +34,7 @@ from volume import some
 CHUNK = 20
 
 
-def check_against_the_best_mixture(problem: CSSP, dual: Dual[FlatVertex], costs: np.ndarray) -> None:
+def check_against_the_best_mixture(problem: CSSP, dual: Dual[FlatPoint], costs: np.ndarray) -> None:
     """`costs`: those of all policies of the region."""
     # Lower bounds hold for all that counts as feasible, so the bounds are those that are tolerated.
     optimum = best_mixture(costs, tolerated(problem.bounds))
@@ -69,7 +68,7 @@ def check_against_the_best_mixture(problem: CSSP, dual: Dual[FlatVertex], costs:
     assert dual.mixture.sum() == pytest.approx(1.0)
     assert (dual.mixture >= 0.0).all()
     assert len(dual.support) <= 1 + np.count_nonzero(np.isfinite(problem.bounds))
-    mixed = dual.mixture @ np.array([vertex.costs for vertex in dual.support])
+    mixed = dual.mixture @ np.array([point.costs for point in dual.support])
     assert mixed[0] == pytest.approx(optimum, rel=1e-7, abs=1e-7)
     room = 10.0 * FEASIBILITY_TOLERANCE * np.maximum(1.0, np.abs(problem.bounds))
     assert (mixed[1:] <= problem.bounds + room).all()
@@ -95,12 +94,12 @@ def test_it_is_so_in_every_region_wherever_it_begins(first: int) -> None:
         truth = brute_force(problem)
         oracle = FlatOracle(problem)
         rng = np.random.default_rng(seed)
-        known = maximise(oracle, Region()).vertices
+        known = maximise(oracle, Region()).points
         for _ in range(4):
             region = Region().forbid(np.flatnonzero(rng.random(problem.num_rows) < 0.2))
             allowed = np.append(region.allowed(problem.num_rows), True)
             used = np.where(truth.policies == NO_ROW, problem.num_rows, truth.policies)
-            inside = [vertex for vertex in known if vertex.lies_in(region, oracle.row_state)]
+            inside = [point for point in known if point.lies_in(region, oracle.row_state)]
             start = rng.choice([0.0, 0.3, 5.0], problem.num_constraints)
             dual = maximise(oracle, region, inside if rng.random() < 0.5 else (), start=start)
             check_against_the_best_mixture(problem, dual, truth.costs[allowed[used].all(axis=1)])
@@ -123,13 +122,13 @@ def test_it_stops_once_the_bound_reaches_what_is_asked() -> None:
     for seed in some(range(40)):
         problem = random_cssp(seed, infeasible=0.0)
         whole = maximise(FlatOracle(problem), Region())
-        if whole.infeasible or len(whole.vertices) < 3:
+        if whole.infeasible or len(whole.points) < 3:
             continue
         cutoff = 0.9 * whole.bound
         dual = maximise(FlatOracle(problem), Region(), cutoff=cutoff)
         assert dual.bound >= cutoff
         assert dual.bound <= whole.bound + 1e-9 * (1.0 + whole.bound)
-        stopped += len(dual.vertices) < len(whole.vertices)
+        stopped += len(dual.points) < len(whole.points)
     assert stopped > 0
 
 
@@ -204,7 +203,7 @@ def test_a_policy_that_uses_less_for_the_same_money_is_the_answer(cost: float) -
     plan.add_action(here, "carefully", to=out, costs=(cost, 0.0))
     dual = maximise(FlatOracle(plan.build()), Region())
     assert dual.converged
-    assert [vertex.costs.tolist() for vertex in dual.support] == [[cost, 0.0]]
+    assert [point.costs.tolist() for point in dual.support] == [[cost, 0.0]]
     assert dual.bound == pytest.approx(cost, abs=1e-9)
 
 
@@ -247,9 +246,11 @@ def test_without_bounds_the_answer_is_precise_at_once() -> None:
 def test_what_has_no_bound_has_no_part_in_what_a_policy_costs_at_prices() -> None:
     menu = Menu([[7.0, 5.0, 3.0]], [inf, 1.0])
     ascent = Ascent(menu, Region())
-    (dish,) = maximise(menu.under(np.full(2, inf)), Region()).vertices
-    assert ascent.lagrangian(dish, np.array([0.0, 2.0])) == pytest.approx(7.0 + 2.0 * (3.0 - 1.0), rel=1e-8)
-    assert ascent.lagrangian(dish, np.zeros(2)) == 7.0
+    (dish,) = maximise(menu.under(np.full(2, inf)), Region()).points
+    assert ascent.lagrangian(dish.costs, np.array([0.0, 2.0])) == pytest.approx(
+        7.0 + 2.0 * (3.0 - 1.0), rel=1e-8
+    )
+    assert ascent.lagrangian(dish.costs, np.zeros(2)) == 7.0
 
 
 def test_a_lagrangian_bound_holds_for_whatever_counts_as_feasible() -> None:
@@ -278,10 +279,11 @@ def test_a_bound_is_never_lowered_by_what_is_explored_later() -> None:
         ascent.explore(np.array([price]))
     assert ascent.bound == best == pytest.approx(5.0)
     assert ascent.prices.tolist() == [0.5]
-    assert len(ascent.vertices) == 5
-    assert ascent.repeats()
-    del ascent.vertices[1:]
-    assert not ascent.repeats(), "there is nothing that it could be like"
+    assert len(ascent.points) == 5
+    assert ascent.drop_repeated()
+    assert len(ascent.points) == 4
+    del ascent.points[1:]
+    assert not ascent.drop_repeated(), "there is nothing that it could be like"
 
 
 def test_the_least_use_refutes_a_region_or_adds_its_policy() -> None:
@@ -289,7 +291,7 @@ def test_the_least_use_refutes_a_region_or_adds_its_policy() -> None:
     ascent = Ascent(Menu(table, [1.0]), Region())
     ascent.explore(np.zeros(1))
     assert ascent.can_keep(np.ones(1))
-    assert ascent.vertices[-1].row == 0
+    assert ascent.points[-1].row == 0
     assert not ascent.decided
     # What is exceeded by less than the tolerance is kept.
     edge = Ascent(Menu(table, [1.0 - 0.5e-9]), Region())
@@ -300,21 +302,20 @@ def test_the_least_use_refutes_a_region_or_adds_its_policy() -> None:
     assert not tight.can_keep(np.ones(1))
     assert tight.infeasible
     assert tight.bound == np.inf
-    assert len(tight.vertices) == 1
-
-
-def test_with_a_cutoff_the_tolerance_is_a_share_of_what_is_missing() -> None:
-    ascent = Ascent(Menu([(10.0, 0.0)], [4.0]), Region())
-    ascent.explore(np.zeros(1))
-    assert ascent.tolerance() == pytest.approx(1e-8)
-    assert ascent.tolerance(cutoff=60.0) == pytest.approx(5.0)
-    assert ascent.tolerance(cutoff=10.0) == ascent.tolerance()
+    assert len(tight.points) == 1
 
 
 def test_an_ascent_that_does_not_end_is_an_error() -> None:
-    ascent = Ascent(Menu([(10.0, 0.0)], [4.0]), Region())
-    with pytest.raises(OutOfPrecision, match=f"not decided within {MAX_ROUNDS} rounds"):
+    ascent = Ascent(Menu([(10.0, 0.0)], [4.0]), Region(), parameters=AscentParameters(max_rounds=7))
+    with pytest.raises(OutOfPrecision, match="not decided within 7 rounds"):
         list(ascent.rounds())
+
+
+def test_an_ascent_that_takes_too_many_rounds_leaves_what_is_proven() -> None:
+    few = AscentParameters(max_rounds=1)
+    dual = maximise(Menu([(10.0, 0.0), (6.0, 2.0), (4.0, 6.0)], [4.0]), Region(), parameters=few)
+    assert not dual.converged
+    assert dual.bound == 4.0
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
@@ -322,18 +323,35 @@ def test_a_policy_repeats_another_if_every_cost_is_the_same_relatively(size: flo
     costs = np.array([2.0, 3.0]) * size
     for share, repeats in ((0.1, True), (10.0, False)):
         ascent = Ascent(Menu([(1.0, 1.0)], [1.0]), Region())
-        other = costs * [1.0, 1.0 + share * REPEAT_TOLERANCE]
-        ascent.vertices = [Dish(costs, 0), Dish(2.0 * costs, 1), Dish(other, 2)]
-        assert ascent.repeats() == repeats
+        other = costs * [1.0, 1.0 + share * DEFAULT_PARAMETERS.same_policy]
+        ascent.points = [Dish(costs, 0), Dish(2.0 * costs, 1), Dish(other, 2)]
+        assert ascent.drop_repeated() == repeats
 
 
 def test_near_a_cutoff_an_ascent_may_end_sooner() -> None:
-    ascent = Ascent(Menu([(1.0, 1.0)], [1.0]), Region())
+    menu = Menu([(1.0, 1.0)], [1.0])
+    ascent = Ascent(menu, Region(), cutoff=30.0)
     ascent.bound = 10.0
-    assert ascent.tolerance() == ascent.tolerance(inf) == DUAL_TOLERANCE * 10.0
-    assert ascent.tolerance(30.0) == CUTOFF_SHARE * 20.0
-    assert ascent.tolerance(30.0, 0.5) == 10.0
-    assert ascent.tolerance(10.0) == DUAL_TOLERANCE * 10.0
+    assert ascent.tolerance() == DEFAULT_PARAMETERS.tolerance * 10.0
+    assert ascent.tolerance(0.5) == 10.0
+    ascent.cutoff = 10.0
+    assert ascent.tolerance(0.5) == ascent.tolerance()
+    ascent.cutoff = inf
+    assert ascent.tolerance(0.5) == ascent.tolerance()
+
+
+def test_what_is_missing_decides_how_precisely_to_solve() -> None:
+    share, coarse = DEFAULT_PARAMETERS.precision_share, DEFAULT_PARAMETERS.coarse_precision
+    ascent = Ascent(Menu([(1.0, 1.0)], [1.0]), Region(), cutoff=-100.0 * (1.0 - 1e-4))
+    assert ascent.precision(-100.0) == pytest.approx(share * 1e-4)
+    assert ascent.precision(-100.0, finer_than=1e-5) == pytest.approx(share * 1e-5)
+    assert ascent.precision(-100.0, finer_than=1e-9) == 0.0
+    # Far from the cutoff, or without a measure, it is the coarsest.
+    assert ascent.precision(-200.0) == ascent.precision(-inf) == ascent.precision(0.0) == coarse
+    # Without a cutoff the distance to the bound counts.
+    ascent.cutoff, ascent.bound = inf, 99.9
+    assert ascent.precision(100.0) == pytest.approx(share * 1e-3)
+    assert ascent.precision(99.9) == coarse
 
 
 def test_a_region_that_turns_out_to_be_empty_is_refuted_whatever_is_asked() -> None:
@@ -344,7 +362,7 @@ def test_a_region_that_turns_out_to_be_empty_is_refuted_whatever_is_asked() -> N
     assert ascent.empty
     assert ascent.infeasible
     assert ascent.bound == inf
-    assert len(ascent.vertices) == 1
+    assert len(ascent.points) == 1
 
 
 def test_nothing_is_not_above_nothing() -> None:
@@ -364,8 +382,8 @@ def test_nothing_is_proven_of_prices_to_begin_with_unless_it_is_said() -> None:
             continue
         begun += 1
         for again in (
-            *ascend(oracle, Region(), dual.vertices, dual.prices),
-            maximise(oracle, Region(), dual.vertices, dual.prices),
+            *ascend(oracle, Region(), dual.points, dual.prices),
+            maximise(oracle, Region(), dual.points, dual.prices),
         ):
             assert again.bound <= dual.bound + 1e-8 * abs(dual.bound)
     assert begun > 2

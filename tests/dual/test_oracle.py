@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hcssp.dual.affordable_oracle import zero_bounds
 from hcssp.dual.ascent import maximise
+from hcssp.dual.oracle import Strategies, zero_bounds
 from hcssp.methods.policy_branching import prove
-from hcssp.ssp.region import Region
+from hcssp.ssp.scalar_problem import Region
 from menus import Dish, Menu
 from volume import examples
 
@@ -32,8 +32,8 @@ def test_the_states_of_the_rows_follow_from_where_they_begin() -> None:
 def test_by_default_nothing_is_improved_rounded_or_renumbered() -> None:
     menu = Menu(TABLE, [4.0])
     dish = Dish(menu.table[1], 1)
-    assert menu.improve(dish, 10) is None
-    assert menu.round_up(3.25) == 3.25
+    assert menu.strategies == Strategies()
+    assert menu.strategies.round_up(3.25) == 3.25
     assert menu.lift(dish).tolist() == [1]
 
 
@@ -64,10 +64,10 @@ def test_a_policy_lies_in_a_region_unless_it_goes_where_that_forbids() -> None:
 
     row_state = np.zeros(3, dtype=np.int64)
     for kind, lies in ((Dish, False), (Seldom, False), (Never, True)):
-        vertex = kind(np.zeros(2), 1)
-        assert vertex.lies_in(Region().forbid([0, 2]), row_state)
-        assert vertex.lies_in(Region().forbid([1]), row_state) == lies
-        assert vertex.reached.tolist() == [not lies]
+        point = kind(np.zeros(2), 1)
+        assert point.lies_in(Region().forbid([0, 2]), row_state)
+        assert point.lies_in(Region().forbid([1]), row_state) == lies
+        assert point.reached.tolist() == [not lies]
 
 
 @given(

@@ -7,12 +7,11 @@ import pytest
 
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
-from hcssp.dual.doors_oracle import DoorsOracle
-from hcssp.dual.envelope_oracle import EnvelopeOracle
-from hcssp.dual.flat_oracle import FlatOracle
+from hcssp.dual.flat import FlatOracle
+from hcssp.dual.multi_exit import MultiExitOracle
 from hcssp.dual.oracles import oracle_of
-from hcssp.dual.procedure_oracle import ProcedureOracle
-from hcssp.ssp.region import Region
+from hcssp.dual.procedure import ProcedureOracle
+from hcssp.ssp.scalar_problem import Region
 from small_procedures import forking, retrying
 
 
@@ -29,8 +28,8 @@ def two_ways(bound: float) -> CSSP:
 
 def test_activities_are_planned_one_by_one_where_that_is_exact() -> None:
     assert isinstance(oracle_of(retrying()), ProcedureOracle)
-    assert isinstance(oracle_of(forking()), DoorsOracle)
-    assert isinstance(oracle_of(two_ways(1.0)), EnvelopeOracle)
+    assert isinstance(oracle_of(forking()), MultiExitOracle)
+    assert isinstance(oracle_of(two_ways(1.0)), FlatOracle)
 
 
 @pytest.mark.parametrize(("bound", "rows"), [(1.0, 2), (0.0, 1)])
@@ -55,7 +54,7 @@ def test_under_other_bounds_of_nothing_what_they_forbid_is_left_out_once() -> No
         assert none.bounds.tolist() == [np.inf]
         cheapest = none.minimise(np.array([1.0, 0.0]), Region())
         assert cheapest is not None
-        assert cheapest.vertex.costs.tolist() == [3.0, 0.0]
+        assert cheapest.point.costs.tolist() == [3.0, 0.0]
         # From there back, and there again: what is known is shared.
         again = none.under(np.array([1.0]))
         assert len(again.row_state) == len(some_oracle.row_state)

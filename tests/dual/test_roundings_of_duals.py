@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hcssp.dual.activity_curve import Piece, chord
+from hcssp.dual.activity_planner import ExitAnswer, MultiExitPlanner, above_least
 from hcssp.dual.ascent import lagrangian_bound
-from hcssp.dual.door_planner import DoorAnswer, DoorPlanner
-from hcssp.dual.vertex import estimated_rounding
+from hcssp.dual.oracle import estimated_rounding
+from hcssp.dual.value_cache import DEFAULT_PARAMETERS, chord
 from hcssp.numerics import tolerated
 
 NOTHING = Fraction(1, 10**14)
@@ -40,20 +40,14 @@ def test_chords_are_rounded_down() -> None:
         assert Fraction(high_bound) * (1 - NOTHING) <= fallen <= Fraction(high_bound)
 
 
-def test_beyond_its_low_end_a_piece_without_an_end_grows_with_the_least_use() -> None:
+def test_beyond_the_last_price_a_bound_grows_with_the_least_secondary_cost() -> None:
     rng = np.random.default_rng(2)
-    plan: Any = None
     for _ in range(200):
         low, bound, use, more = numbers(rng, 4)
-        piece = Piece(low, inf, plan, 0.0, 0.0, bound, use)
-        assert piece.bound(low) == bound
         price = low + more
         exact = Fraction(bound) + (Fraction(price) - Fraction(low)) * Fraction(use)
         lost = NOTHING * (exact + Fraction(price) * Fraction(use))
-        assert exact - lost <= Fraction(piece.bound(price)) <= exact
-    piece = Piece(1.0, 3.0, plan, 0.0, 0.0, 10.0, 20.0)
-    assert [piece.bound(price) for price in (0.5, 1.0, 3.0, 9.0)] == [10.0, 10.0, 20.0, 20.0]
-    assert piece.bound(2.0) == pytest.approx(15.0)
+        assert exact - lost <= Fraction(chord(low, bound, inf, use, price)) <= exact
 
 
 def test_what_bounds_are_worth_is_subtracted_and_a_little_more() -> None:
@@ -76,26 +70,25 @@ def test_what_bounds_are_worth_is_subtracted_and_a_little_more() -> None:
 
 def test_exits_are_compared_with_the_least_of_them_and_rounded_down() -> None:
     rng = np.random.default_rng(4)
-    planner: Any = None
     for _ in range(200):
         values = numbers(rng, 3)
-        told = DoorPlanner._differences(planner, np.array(values), min(values)).tolist()
+        told = above_least(np.array(values)).tolist()
         for level, value in zip(told, values, strict=True):
             exact = Fraction(value) - Fraction(min(values))
             assert exact * (1 - NOTHING) <= Fraction(level) <= exact
-    assert DoorPlanner._differences(planner, np.array([5.0]), 5.0).tolist() == [0.0]
+    assert above_least(np.array([5.0])).tolist() == [0.0]
 
 
 def test_what_follows_the_exits_is_added_and_rounded_down(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
-    planner = DoorPlanner.__new__(DoorPlanner)
-    planner._answers = {}
+    planner = MultiExitPlanner.__new__(MultiExitPlanner)
+    planner._answers, planner._parameters = {}, DEFAULT_PARAMETERS
     plan: Any = None
     for _ in range(100):
         levels = numbers(rng, 3)
         (least,) = numbers(rng, 1)
-        known = DoorAnswer(plan, np.array([*levels, inf]), 0.0)
-        monkeypatch.setattr(planner, "_solve", lambda *_, known=known: known)
+        known = ExitAnswer(plan, np.array([*levels, inf]), 0.0)
+        monkeypatch.setattr(planner, "_answer", lambda *_, known=known: known)
         planner._answers.clear()
         answer = planner.plan(np.ones(1), np.array([least]), frozenset())
         assert answer is not None
@@ -106,10 +99,10 @@ def test_what_follows_the_exits_is_added_and_rounded_down(monkeypatch: pytest.Mo
 
 
 def test_what_has_no_plan_is_asked_for_one_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    planner = DoorPlanner.__new__(DoorPlanner)
-    planner._answers = {}
+    planner = MultiExitPlanner.__new__(MultiExitPlanner)
+    planner._answers, planner._parameters = {}, DEFAULT_PARAMETERS
     asked: list[Any] = []
-    monkeypatch.setattr(planner, "_solve", lambda *question: asked.append(question))
+    monkeypatch.setattr(planner, "_answer", lambda *question: asked.append(question))
     for allowance in (0.0, 1.0):
         assert planner.plan(np.ones(1), np.array([2.0]), frozenset(), allowance=allowance) is None
     assert len(asked) == 1

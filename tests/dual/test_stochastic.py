@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from brute_force import brute_force
-from hcssp.dual.stochastic import stationary
+from hcssp.dual.ascent import stationary
 from hcssp.evaluation import evaluate
 from hcssp.methods.anytime import Anytime
 from hcssp.methods.policy_branching import PolicyBranching

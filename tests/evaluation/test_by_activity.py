@@ -1,19 +1,16 @@
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
-from hcssp.cssp.absorption import Visited
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import CostOverflow, ImproperPolicy
-from hcssp.evaluation import by_activity, own_chain
-from hcssp.evaluation.exact import evaluate, expected_remaining
-from hcssp.evaluation.records import ProcedureEvaluation
+from hcssp.evaluation import exact
+from hcssp.evaluation.chain import activity_chain, policy_chain
+from hcssp.evaluation.exact import ProcedureEvaluation, evaluate, expected_remaining
 from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder, ProcedurePolicy, policy_chain
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder, ProcedurePolicy
 from hcssp.solving.solve import solve
 from random_procedures import random_procedure
 from volume import some
@@ -26,7 +23,7 @@ def both_ways(
     problem = policy.problem
     answers = []
     for least in (10**9, 0):
-        monkeypatch.setattr(by_activity, "MIN_STATES", least)
+        monkeypatch.setattr(exact, "MIN_STATES_PER_ACTIVITY", least)
         answers.append(evaluate(problem, ProcedurePolicy(problem, policy.rows.copy())))
     return answers[0], answers[1]
 
@@ -51,7 +48,7 @@ def test_the_parts_make_up_the_whole(seed: int, monkeypatch: pytest.MonkeyPatch)
     # What is to come from anywhere: as the whole chain says.
     chain, only = policy_chain(policy)
     everywhere = expected_remaining(chain, only).T
-    found = by_activity.to_come(policy, range(len(everywhere)))
+    found = exact.expected_to_come(policy, range(len(everywhere)))
     assert (np.isnan(found) == np.isnan(everywhere)).all()
     np.testing.assert_allclose(found, everywhere, rtol=1e-11, atol=0.0)
 
@@ -90,46 +87,13 @@ def test_what_never_ends_and_what_ends_too_late_are_told_as_for_the_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for least in (10**9, 0):
-        monkeypatch.setattr(by_activity, "MIN_STATES", least)
+        monkeypatch.setattr(exact, "MIN_STATES_PER_ACTIVITY", least)
         stuck = taking(retrying(0.5, ends=False), 1)
         with pytest.raises(ImproperPolicy, match="there"):
             evaluate(stuck.problem, stuck)
         late = taking(retrying(1e-308), 1)
         with pytest.raises(CostOverflow, match="so late"):
             evaluate(late.problem, late)
-
-
-def test_a_chain_that_was_met_before_is_not_solved_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither in another policy, nor in a problem that was made anew, nor for other costs; others are."""
-    monkeypatch.setattr(by_activity, "MIN_STATES", 0)
-    monkeypatch.setattr(by_activity, "_kept", by_activity._Kept())
-    solved: list[int] = []
-    visited = own_chain.visited
-
-    def counted(*given: Any) -> Visited | None:
-        solved.append(len(given[1]))
-        return visited(*given)
-
-    monkeypatch.setattr(own_chain, "visited", counted)
-    answers, sizes = [], []
-    for policy in (
-        taking(retrying(chance, time=time), action)
-        for chance, action, time in (
-            (0.5, 0, 1.0),
-            (0.5, 0, 1.0),
-            (0.5, 1, 1.0),
-            (0.25, 0, 1.0),
-            (0.5, 0, 4.0),
-        )
-    ):
-        solved.clear()
-        answers.append(evaluate(policy.problem, policy).costs.tolist())
-        sizes.append(solved.copy())
-    # The two states of the room.
-    assert sizes == [[2], [], [2], [2], []]
-    assert answers[0] == answers[1]
-    assert answers[0][0] < answers[2][0] < answers[3][0]
-    assert answers[4] == pytest.approx([4.0 * answers[0][0], answers[0][1]], rel=1e-13, abs=0.0)
 
 
 def test_what_is_impossible_is_no_way_and_stays_in_the_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,29 +114,18 @@ def test_what_is_impossible_is_no_way_and_stays_in_the_arrays(monkeypatch: pytes
     problem = way.build(start=begin, end=end)
     rows = problem.flattening.row_start[:-1].copy()
     rows[problem.flattening.end] = NO_ROW
-    own = own_chain.OwnChain.of(ProcedurePolicy(problem, rows), 0)
-    before = own.chances.copy()
-    inner = own.reached()
-    assert inner is not None
-    assert inner.tolist() == [0]
-    found = own.visited(inner)
+    before = problem.activities[0].cssp.transitions.data.copy()
+    chain = activity_chain(ProcedurePolicy(problem, rows), 0)
+    assert chain.is_proper
+    assert chain.inner.tolist() == [0]
+    found = chain.absorbed()
     assert found is not None
     assert found.visits.tolist() == [1.0]
-    assert own.chances.tolist() == before.tolist()
+    assert problem.activities[0].cssp.transitions.data.tolist() == before.tolist()
 
 
 def test_a_chain_too_long_for_visits_alone_is_solved_with_care(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(by_activity, "_kept", by_activity._Kept())
     whole, parts = both_ways(taking(retrying(1e-15), 0), monkeypatch)
     assert parts.costs == pytest.approx(whole.costs, rel=whole.residual + parts.residual, abs=0.0)
     # One of two ways runs the leg, of two steps until it is done, and the other begins anew.
     assert parts.costs[0] == pytest.approx(2e15 - 1.0, rel=1e-11)
-
-
-def test_only_so_many_numbers_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(by_activity, "MOST_NUMBERS", 10)
-    kept = by_activity._Kept()
-    for key in (b"first", b"second", b"third"):
-        kept.put(key, by_activity._Course(np.arange(4), Visited(np.zeros(4), 0.0)))
-        kept.get(b"first")
-    assert [kept.get(key) is not None for key in (b"first", b"second", b"third")] == [True, False, True]

@@ -14,8 +14,7 @@ from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy, RandomisedPolicy
 from hcssp.errors import CostOverflow, ImproperPolicy, InvalidProblem
 from hcssp.evaluation import is_proper, narrate, simulate
-from hcssp.evaluation.exact import Remaining, evaluate, expected_remaining
-from hcssp.evaluation.records import Evaluation, ProcedureEvaluation
+from hcssp.evaluation.exact import Evaluation, ProcedureEvaluation, evaluate, expected_remaining
 from hcssp.procedure import ProcedurePolicy
 from random_problems import cssps, random_cssp
 from random_procedures import random_procedure
@@ -210,24 +209,6 @@ def test_what_remains_is_what_a_start_there_would_cost(seed: int) -> None:
     assert np.array_equal(np.isnan(remaining[0]), (evaluate(problem, policy).visits == 0.0) & ~problem.goals)
 
 
-@pytest.mark.parametrize("success", [0.5, 1e-12])
-def test_of_another_cost_remains_what_it_would_as_one_of_the_problem(success: float) -> None:
-    matrix = np.array([[1.0 - success, success, 0.0], [0.25, 0.25, 0.5]])
-    problem = CSSP(
-        transitions=csr_array(matrix),
-        row_start=np.array([0, 1, 2, 2]),
-        costs=np.array([[3.0, 1.0], [0.0, 4.0]]),
-        initial=np.array([1.0, 0.0, 0.0]),
-        goals=np.array([False, False, True]),
-        cost_names=("time", "damage"),
-        bounds=np.array([1.0]),
-    )
-    remaining = Remaining(problem, DeterministicPolicy(problem, np.array([0, 1, -1])))
-    for cost, expected in zip(problem.costs, remaining.costs, strict=True):
-        assert remaining.of(np.append(cost, 0.0)) == pytest.approx(expected, rel=1e-9)
-    assert remaining.of(np.zeros(3)).tolist() == [0.0, 0.0, 0.0]
-
-
 def test_every_activity_has_its_share() -> None:
     answer = evaluate(retrying(), dash_last())
     # 1.25 times round (3 time), then once a dash of 2 tries (1 time and 4 damage each).
@@ -335,5 +316,5 @@ def test_who_knows_single_problems_only_refuses_procedures_as_well() -> None:
 def test_a_policy_of_a_problem_of_another_size_is_refused() -> None:
     with pytest.raises(InvalidProblem, match=r"rows of shape \(2,\), but the problem has 21 states"):
         evaluate(gambler(21, 0.5), only(attempts(0.5)))
-    with pytest.raises(InvalidProblem, match=r"rows of shape \(5,\), but the flat problem has 7 states"):
+    with pytest.raises(InvalidProblem, match=r"rows of shape \(5,\), but the problem has 7 states"):
         evaluate(forking(), dash_last())

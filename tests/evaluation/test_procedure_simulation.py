@@ -7,8 +7,7 @@ from brute_force_procedures import brute_force
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.errors import ImproperPolicy, InvalidProblem
 from hcssp.evaluation.exact import evaluate
-from hcssp.evaluation.procedure_simulation import ProcedureSimulation, narrate_procedure
-from hcssp.evaluation.simulation import Simulation, simulate
+from hcssp.evaluation.simulation import ProcedureSimulation, Simulation, narrate_procedure, simulate
 from hcssp.procedure import ProcedurePolicy
 from random_procedures import random_procedure
 from small_procedures import dash_last, forking, passing_through, retrying
@@ -62,6 +61,12 @@ def test_runs_that_are_cut_off_are_counted_as_infinite() -> None:
     assert 0 < simulated.num_truncated < 100
     assert (simulated.executions[~simulated.truncated] == 1).all()
     assert simulated.mean("time").value == np.inf
+
+
+def test_the_runs_that_have_ended_are_counted() -> None:
+    counts: list[int] = []
+    simulated = simulate(retrying(), dash_last(), runs=50, on_progress=counts.append)
+    assert counts == [int((simulated.steps < step).sum()) for step in range(1, simulated.steps.max() + 1)]
 
 
 def test_what_cannot_be_simulated_is_refused() -> None:

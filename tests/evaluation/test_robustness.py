@@ -12,13 +12,13 @@ import pytest
 
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
-from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
+from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
 from hcssp.errors import ImproperPolicy, InvalidProblem
 from hcssp.evaluation.exact import evaluate
 from hcssp.evaluation.robustness import Robustness, parameter_influences, robustness
 from hcssp.files.problem_file.loading import load_text
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.procedure.probabilities import with_probability
+from hcssp.procedure.product import with_probability
 from hcssp.solving.solve import solve
 from random_problems import random_cssp
 from small_procedures import retrying
@@ -208,12 +208,6 @@ def test_a_procedure_is_judged_with_the_odds_of_its_outcomes() -> None:
 def test_a_share_must_leave_every_probability_positive(share: float) -> None:
     with pytest.raises(InvalidProblem, match="give a share from 0 to less than 1"):
         robustness(*trying(0.5), share)
-
-
-def test_a_policy_that_draws_lots_is_refused() -> None:
-    problem, _ = trying(0.5)
-    with pytest.raises(InvalidProblem, match="RandomisedPolicy is no policy"):
-        robustness(problem, RandomisedPolicy(problem, np.ones(1)))  # type: ignore[arg-type]
 
 
 def test_what_counts_a_probability_is_as_wrong_as_probabilities_are() -> None:

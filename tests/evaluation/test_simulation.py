@@ -146,7 +146,7 @@ def test_all_runs_together_make_a_limited_number_of_steps(monkeypatch: pytest.Mo
     plan.set_initial(here)
     problem = plan.build()
     policy = DeterministicPolicy(problem, np.array([0, -1]))
-    monkeypatch.setattr("hcssp.evaluation.steps.MOST_MOVES", 5_000)
+    monkeypatch.setattr("hcssp.evaluation.simulation.MAX_MOVES", 5_000)
     for runs, steps in ((100, 50), (1_000, 5)):
         found = simulate(problem, policy, runs=runs)
         assert (found.num_truncated, found.steps.tolist()) == (runs, [steps] * runs)

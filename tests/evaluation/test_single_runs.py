@@ -16,15 +16,16 @@ from scipy.sparse import csr_array
 import hcssp
 from hcssp import CSSP, Capacity, CSSPBuilder, ImplicitCSSP, Outcome, ProcedureBuilder, explore, from_arrays
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
-from hcssp.cssp.transition_batch import TransitionBatch
+from hcssp.cssp.state_space import TransitionBatch
 from hcssp.cssp.transition_costs import outcomes_of_rows
 from hcssp.errors import DeadEnd, InvalidProblem
 from hcssp.evaluation import narrate, simulate
 from hcssp.evaluation.robustness import robustness
 from hcssp.exchange.umb import umb_bytes
 from hcssp.execution import Run
-from hcssp.files import dump_problem, load
-from hcssp.procedure.probabilities import with_probability
+from hcssp.files.problem_file.dumping import dump_problem
+from hcssp.files.problem_file.loading import load
+from hcssp.procedure.product import with_probability
 
 NAMES = ("time", "battery")
 
@@ -218,7 +219,7 @@ def by_its_file(problem: Stated, folder: Path) -> CSSP:
 def by_umb(problem: Stated, folder: Path) -> CSSP:
     pytest.importorskip("umbi")
     (folder / "t.umb").write_bytes(umb_bytes(by_builder(problem, folder)))
-    return hcssp.from_umb(folder / "t.umb", minimise="time")
+    return hcssp.load_model(folder / "t.umb", minimise="time")
 
 
 WAYS: list[Callable[[Stated, Path], CSSP]] = [

@@ -39,7 +39,7 @@ def optimum(problem: hcssp.CSSP) -> float:
 def test_a_procedure_is_written_flat_and_read_again(tmp_path: Path) -> None:
     building = hcssp.small_building()
     hcssp.to_drn(building, tmp_path / "building.drn")
-    read = hcssp.from_drn(tmp_path / "building.drn")
+    read = hcssp.load_model(tmp_path / "building.drn")
     assert same(read, building.flattening.cssp)
     assert read.name == "building"
     assert read.cost_names == ("time", "damage")
@@ -48,7 +48,7 @@ def test_a_procedure_is_written_flat_and_read_again(tmp_path: Path) -> None:
 def test_several_starts_become_one(tmp_path: Path) -> None:
     problem = two_starts()
     hcssp.to_drn(problem, tmp_path / "two.drn")
-    read = hcssp.from_drn(tmp_path / "two.drn", bounds={"risk": 0.5})
+    read = hcssp.load_model(tmp_path / "two.drn", bounds={"risk": 0.5})
     assert read.cost_names == ("time_spent", "risk")
     assert (read.initial > 0.0).sum() == 1
     assert optimum(read) == pytest.approx(optimum(problem), rel=1e-9)
@@ -97,15 +97,15 @@ def test_what_cannot_be_read_is_told(tmp_path: Path, text: str, told: str) -> No
     path = tmp_path / "x.drn"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(hcssp.InvalidProblem, match=told):
-        hcssp.from_drn(path)
+        hcssp.load_model(path)
 
 
 def test_files_that_cannot_be_are_told(tmp_path: Path) -> None:
     with pytest.raises(hcssp.InvalidProblem, match="there is no such file"):
-        hcssp.from_drn(tmp_path / "nowhere.drn")
+        hcssp.load_model(tmp_path / "nowhere.drn")
     (tmp_path / "bytes.drn").write_bytes(b"\xff\xfe")
     with pytest.raises(hcssp.InvalidProblem, match="it cannot be read"):
-        hcssp.from_drn(tmp_path / "bytes.drn")
+        hcssp.load_model(tmp_path / "bytes.drn")
     with pytest.raises(hcssp.errors.CannotWrite):
         hcssp.to_drn(two_starts(), tmp_path / "nowhere" / "two.drn")
     with pytest.raises(hcssp.InvalidProblem, match=r"models end in \.prism"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hcssp.errors import MissingDependency
-from hcssp.exchange.extras import extra
+from hcssp.exchange.models import extra
 
 
 def test_a_missing_package_names_its_extra() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hcssp
-from hcssp.exchange.gymnasium_table import ENDED, from_gymnasium
+from hcssp.exchange.gymnasium_environment import ENDED, from_gymnasium
 
 REASON = "the tables of Gymnasium need it: pip install 'hcssp[gymnasium]'"
 

@@ -33,8 +33,7 @@ class Case:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def problem(self) -> hcssp.CSSP:
-        read = hcssp.from_jani if self.file.endswith(".jani") else hcssp.from_prism
-        return read(
+        return hcssp.load_model(
             MODELS / self.file,
             constants=self.constants or None,
             minimise=self.minimise,
@@ -77,7 +76,7 @@ def test_without_a_goal_the_whole_run_counts(tmp_path: Path) -> None:
     path = tmp_path / "machine.prism"
     path.write_text(text, encoding="utf-8")
     expected = storm_optimum(stormpy, path, "", "time", {"scrap": 0.292}, None)
-    problem = hcssp.from_prism(text, bounds={"scrap": 0.292})
+    problem = hcssp.load_model(text, bounds={"scrap": 0.292})
     assert maximise(hcssp.extend.FlatOracle(problem), hcssp.extend.Region()).bound == pytest.approx(
         expected, rel=1e-6
     )
@@ -87,7 +86,7 @@ def test_without_a_goal_the_whole_run_counts(tmp_path: Path) -> None:
 def test_several_initial_states_are_equally_probable() -> None:
     text = (MODELS / "machine.prism").read_text(encoding="utf-8")
     values = [
-        hcssp.solve(hcssp.from_prism(text.replace("worn<=1", start), minimise="time")).upper_bound
+        hcssp.solve(hcssp.load_model(text.replace("worn<=1", start), minimise="time")).upper_bound
         for start in ("worn=0", "worn=1", "worn<=1")
     ]
     assert values[2] == pytest.approx((values[0] + values[1]) / 2)
@@ -122,21 +121,21 @@ def test_several_initial_states_and_rewards_of_states_in_jani() -> None:
         "system": {"elements": [{"automaton": "m"}], "syncs": [
             {"synchronise": [name], "result": name} for name in ("a", "b")]},
     }  # fmt: skip
-    problem = hcssp.from_jani(json.dumps(model, indent=1), goal="x=2", minimise="t")
+    problem = hcssp.load_model(json.dumps(model, indent=1), goal="x=2", minimise="t")
     assert sorted(problem.initial.tolist()) == [0.0, 0.5, 0.5]
     # From 0 two tries at 1 each, from 1 a step at 1.
     assert hcssp.solve(problem).upper_bound == pytest.approx(1.5)
 
 
 def test_states_and_actions_have_the_names_of_the_model() -> None:
-    problem = hcssp.from_jani(MODELS / "ferry.jani", constants={"passengers": 1}, goal="over")
+    problem = hcssp.load_model(MODELS / "ferry.jani", constants={"passengers": 1}, goal="over")
     assert problem.name == "ferry"
     assert problem.state_labels[0] == "waiting=1, damage=0"
     assert set(problem.action_labels) == {"rapids", "around", "repair"}
 
 
 def test_rewards_of_branches_are_expected(caplog: pytest.LogCaptureFixture) -> None:
-    problem = hcssp.from_jani(MODELS / "ferry.jani", constants="passengers=1", goal="over")
+    problem = hcssp.load_model(MODELS / "ferry.jani", constants="passengers=1", goal="over")
     # Storm gives the mean, so that nobody can tell what a single run spends.
     assert "the rewards 'time', 'spilled' depend on the destination of an edge" in caplog.text
     start = problem.costs[:, int(problem.row_start[0]) : int(problem.row_start[1])]
@@ -147,7 +146,7 @@ def test_rewards_of_branches_are_expected(caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_rewards_of_states_and_choices_are_added() -> None:
-    problem = hcssp.from_prism(MODELS / "power_management.prism", constants="horizon=1", goal="over")
+    problem = hcssp.load_model(MODELS / "power_management.prism", constants="horizon=1", goal="over")
     wake = list(problem.action_labels).index("sleep")
     passing = list(problem.action_labels).index("pass")
     assert problem.cost_names == ("power", "waiting", "lost")
@@ -157,21 +156,21 @@ def test_rewards_of_states_and_choices_are_added() -> None:
 
 def test_an_expression_is_a_goal_and_several_are_alternatives() -> None:
     grid = MODELS / "robot_grid.prism"
-    near = hcssp.from_prism(grid, constants="N=4", goal="x=1 & !fallen")
-    either = hcssp.from_prism(grid, constants="N=4", goal=["there", "x=1 & !fallen"])
+    near = hcssp.load_model(grid, constants="N=4", goal="x=1 & !fallen")
+    either = hcssp.load_model(grid, constants="N=4", goal=["there", "x=1 & !fallen"])
     assert hcssp.solve(either).upper_bound == pytest.approx(hcssp.solve(near).upper_bound)
     # What lies behind a goal is not explored.
-    assert near.num_states < hcssp.from_prism(grid, constants="N=4", goal="there").num_states
+    assert near.num_states < hcssp.load_model(grid, constants="N=4", goal="there").num_states
 
 
 def test_dead_ends_are_avoided_or_survived_at_a_price() -> None:
     grid = MODELS / "robot_grid.prism"
-    plan = hcssp.solve(hcssp.from_prism(grid, constants="N=3", goal="there"))
+    plan = hcssp.solve(hcssp.load_model(grid, constants="N=3", goal="there"))
     assert "jump" not in plan.policy.actions().values()
-    cheap = hcssp.from_prism(grid, constants="N=3", goal="there", give_up={"time": 0.0})
+    cheap = hcssp.load_model(grid, constants="N=3", goal="there", give_up={"time": 0.0})
     assert hcssp.solve(cheap).upper_bound < plan.upper_bound
     with pytest.raises(hcssp.errors.DeadEnd, match="no policy reaches a goal with certainty"):
-        hcssp.solve(hcssp.from_prism(TRAP, goal="out"))
+        hcssp.solve(hcssp.load_model(TRAP, goal="out"))
 
 
 TRAP = """mdp
@@ -184,13 +183,13 @@ label "out" = x=1;
 
 
 def test_a_model_without_rewards_counts_its_steps() -> None:
-    problem = hcssp.from_prism(TRAP.replace("0.5 : (x'=2)", "0.5 : true"), goal="out")
+    problem = hcssp.load_model(TRAP.replace("0.5 : (x'=2)", "0.5 : true"), goal="out")
     assert problem.cost_names == ("steps",)
     assert hcssp.solve(problem).upper_bound == pytest.approx(2.0)
 
 
 def test_a_label_called_goal_is_the_goal_unless_another_is_named() -> None:
-    problem = hcssp.from_prism(TRAP.replace("0.5 : (x'=2)", "0.5 : true").replace('"out"', '"goal"'))
+    problem = hcssp.load_model(TRAP.replace("0.5 : (x'=2)", "0.5 : true").replace('"out"', '"goal"'))
     assert problem.goals.sum() == 1
     assert problem.num_states == 2
 
@@ -232,14 +231,14 @@ def test_a_label_called_goal_is_the_goal_unless_another_is_named() -> None:
 )
 def test_what_cannot_be_read_is_told(text: str, options: dict[str, Any], told: str) -> None:
     with pytest.raises(hcssp.InvalidProblem, match=told):
-        hcssp.from_prism(text, **{"goal": "out" if '"out"' in text else None, **options})
+        hcssp.load_model(text, **{"goal": "out" if '"out"' in text else None, **options})
 
 
 def test_names_that_there_are_not_are_told() -> None:
     with pytest.raises(hcssp.errors.UnknownName, match="there is no reward model 'minutes'"):
-        hcssp.from_prism(TRAP, goal="out", minimise="minutes")
+        hcssp.load_model(TRAP, goal="out", minimise="minutes")
     with pytest.raises(hcssp.InvalidProblem, match=r"nowhere\.prism: there is no such file"):
-        hcssp.from_prism("nowhere.prism")
+        hcssp.load_model("nowhere.prism")
 
 
 def test_labels_are_what_a_probability_may_be_of() -> None:
@@ -253,8 +252,8 @@ def test_labels_are_what_a_probability_may_be_of() -> None:
     label "done" = x=3;
     label "wet" = x=1 | x=2;
     rewards "time" [safe] true : 9; [quick] true : 1; [on] true : 1; endrewards"""
-    problem = hcssp.from_prism(text, goal="done")
-    assert problem.groups["wet"] == ["x=1", "x=2"]
+    problem = hcssp.load_model(text, goal="done")
+    assert list(problem.groups["wet"]) == ["x=1", "x=2"]
     wet = hcssp.with_probability(problem, "wet", of="wet", at_most=0.3)
     assert hcssp.solve(wet).cost("wet") == pytest.approx(0.3)
     assert hcssp.solve(wet.with_bounds(wet=0.29)).upper_bound == pytest.approx(9.0)
@@ -264,7 +263,7 @@ def test_what_storm_has_built_is_a_problem() -> None:
     program = stormpy.parse_prism_program(str(MODELS / "jobs.prism"))
     built = stormpy.build_model(program)
     problem = hcssp.extend.from_storm(built, goal="finished", minimise="rent", costs=["wear"])
-    read = hcssp.from_prism(MODELS / "jobs.prism", goal="finished", minimise="rent", costs=["wear"])
+    read = hcssp.load_model(MODELS / "jobs.prism", goal="finished", minimise="rent", costs=["wear"])
     assert np.array_equal(problem.costs.sum(axis=1), read.costs.sum(axis=1))
     with pytest.raises(hcssp.errors.UnknownName, match="there is no label 'over'"):
         hcssp.extend.from_storm(built, goal="over")
@@ -272,5 +271,5 @@ def test_what_storm_has_built_is_a_problem() -> None:
 
 def test_storm_keeps_its_log_to_itself(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(hcssp.InvalidProblem):
-        hcssp.from_prism("rubbish\n")
+        hcssp.load_model("rubbish\n")
     assert capfd.readouterr() == ("", "")

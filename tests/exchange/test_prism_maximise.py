@@ -44,7 +44,7 @@ def rover(tmp_path: Path) -> Path:
 
 
 def test_the_most_is_storm_s(rover: Path) -> None:
-    problem = hcssp.maximise(hcssp.from_prism(rover), "science")
+    problem = hcssp.maximise(hcssp.load_model(rover), "science")
     with storm_at_work(stormpy, str(rover)):
         program = stormpy.parse_prism_program(str(rover))
         (asked,) = stormpy.parse_properties('R{"science"}max=? [F "goal"]', program)
@@ -60,7 +60,7 @@ def test_the_command_line_maximises_under_a_bound(rover: Path, capsys: pytest.Ca
         main(["solve", str(rover), "--maximise", "science", "--bound", "risk=1.5", "--json", "--quiet"]) == 0
     )
     told = json.loads(capsys.readouterr().out)["reward"]
-    every = brute_force_flat(hcssp.from_prism(rover, minimise="science"))
+    every = brute_force_flat(hcssp.load_model(rover, minimise="science"))
     best = every.costs[every.costs[:, 1] <= 1.5 + 1e-9, 0].max()
     assert told["expected"] == pytest.approx(best)
     assert best - 1e-9 <= told["at_most"] <= best * (1 + 1e-5)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import hcssp
-from hcssp.exchange.valuations import ValuationLabels
+from hcssp.exchange.models import ValuationLabels
 
 pytest.importorskip("umbi", reason="pip install 'hcssp[umb]' to test UMB files")
 
@@ -19,7 +19,7 @@ pytest.importorskip("umbi", reason="pip install 'hcssp[umb]' to test UMB files")
 def test_a_procedure_is_written_flat_and_read_again(tmp_path: Path) -> None:
     flat = hcssp.small_building().flattening.cssp
     hcssp.to_umb(hcssp.small_building(), tmp_path / "building.umb")
-    read = hcssp.from_umb(tmp_path / "building.umb")
+    read = hcssp.load_model(tmp_path / "building.umb")
     assert read.cost_names == flat.cost_names
     assert np.array_equal(read.costs, flat.costs)
     assert (read.transitions != flat.transitions).nnz == 0
@@ -36,8 +36,8 @@ def test_what_storm_writes_is_read(tmp_path: Path, options: dict[str, bool]) -> 
     chosen = stormpy.BuilderOptions(build_full=True) if options else None
     built = stormpy.build_model(program, options=chosen) if chosen else stormpy.build_model(program)
     stormpy.io.export_to_umb(built, str(tmp_path / "grid.umb"))
-    ours = hcssp.from_umb(tmp_path / "grid.umb", goal="there", minimise="time", bounds={"heat": 1.3})
-    direct = hcssp.from_prism(model, constants="N=3", goal="there", minimise="time", bounds={"heat": 1.3})
+    ours = hcssp.load_model(tmp_path / "grid.umb", goal="there", minimise="time", bounds={"heat": 1.3})
+    direct = hcssp.load_model(model, constants="N=3", goal="there", minimise="time", bounds={"heat": 1.3})
     assert hcssp.solve(ours).upper_bound == pytest.approx(hcssp.solve(direct).upper_bound, rel=1e-9)
     numbers = [str(state) for state in range(direct.num_states)]
     assert list(ours.state_labels) == (list(direct.state_labels) if options else numbers)
@@ -83,7 +83,7 @@ def test_rewards_of_branches_are_expected_and_chains_have_one_action(tmp_path: P
         },
     )
     umb.write(written, tmp_path / "chain.umb")
-    problem = hcssp.from_umb(tmp_path / "chain.umb", goal="out")
+    problem = hcssp.load_model(tmp_path / "chain.umb", goal="out")
     assert list(problem.action_labels) == ["go"]
     assert problem.cost_names == ("toll",)
     assert problem.costs.tolist() == [[1.0 + 0.25 * 8.0 + 0.75 * 4.0]]
@@ -140,7 +140,7 @@ def test_variables_of_all_kinds_are_unpacked(tmp_path: Path) -> None:
     mapping = struct.pack("<3Q", 0, 4, 8)
     files = {"valuations": b"".join(rows), "strings": b"hallroof", "string-mapping": mapping}
     write_valued(tmp_path / "kinds.umb", states, files)
-    assert list(hcssp.from_umb(tmp_path / "kinds.umb").state_labels) == [
+    assert list(hcssp.load_model(tmp_path / "kinds.umb").state_labels) == [
         "calm=true, x=-3, shift=56, half=-1/2, height=0.5, room=roof, left=9",
         "calm=false, x=3, shift=-128, half=3/4, height=-2.0, room=hall",
     ]
@@ -153,23 +153,23 @@ def test_states_of_several_classes_have_variables_of_their_own(tmp_path: Path) -
         "valuation-to-class": struct.pack("<3I", 0, 1, 0),
     }
     write_valued(tmp_path / "classes.umb", {"unique": True, "classes": classes}, files, num_states=3)
-    assert list(hcssp.from_umb(tmp_path / "classes.umb").state_labels) == ["x=7", "y=257", "x=9"]
+    assert list(hcssp.load_model(tmp_path / "classes.umb").state_labels) == ["x=7", "y=257", "x=9"]
 
 
 def test_values_that_do_not_tell_states_apart_are_no_names(tmp_path: Path) -> None:
     states = {"unique": False, "classes": [{"variables": [variable("x", "uint", 8)]}]}
     write_valued(tmp_path / "same.umb", states, {"valuations": bytes([7, 7])})
-    assert list(hcssp.from_umb(tmp_path / "same.umb").state_labels) == ["0", "1"]
+    assert list(hcssp.load_model(tmp_path / "same.umb").state_labels) == ["0", "1"]
     write_valued(tmp_path / "short.umb", states, {"valuations": bytes([7])})
     with pytest.raises(hcssp.InvalidProblem, match="1 bytes, and not those of 2 states of 8 bits"):
-        hcssp.from_umb(tmp_path / "short.umb")
+        hcssp.load_model(tmp_path / "short.umb")
 
 
 def test_negative_variables_are_kept(tmp_path: Path) -> None:
     names = ValuationLabels(("x", "up"), ([-3, 5], [True, False]))
-    line = hcssp.from_umb(_line(tmp_path))
+    line = hcssp.load_model(_line(tmp_path))
     hcssp.to_umb(replace(line, state_labels=names), tmp_path / "named.umb")
-    assert list(hcssp.from_umb(tmp_path / "named.umb").state_labels) == ["x=-3, up=true", "x=5, up=false"]
+    assert list(hcssp.load_model(tmp_path / "named.umb").state_labels) == ["x=-3, up=true", "x=5, up=false"]
 
 
 def _line(folder: Path) -> Path:
@@ -180,10 +180,10 @@ def _line(folder: Path) -> Path:
 
 def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     with pytest.raises(hcssp.InvalidProblem, match="there is no such file"):
-        hcssp.from_umb(tmp_path / "nowhere.umb")
+        hcssp.load_model(tmp_path / "nowhere.umb")
     (tmp_path / "rubbish.umb").write_bytes(b"rubbish")
     with pytest.raises(hcssp.InvalidProblem, match=r"rubbish\.umb: it cannot be read"):
-        hcssp.from_umb(tmp_path / "rubbish.umb")
+        hcssp.load_model(tmp_path / "rubbish.umb")
 
 
 @pytest.mark.parametrize(
@@ -214,4 +214,4 @@ def test_other_kinds_are_refused(tmp_path: Path, change: dict[str, object], told
     )
     umb.write(written, tmp_path / "other.umb")
     with pytest.raises(hcssp.InvalidProblem, match=told):
-        hcssp.from_umb(tmp_path / "other.umb")
+        hcssp.load_model(tmp_path / "other.umb")

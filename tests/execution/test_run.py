@@ -5,12 +5,12 @@ import pytest
 
 from brute_force import brute_force
 from hcssp.cssp import CSSP, CSSPBuilder, DeterministicPolicy
-from hcssp.cssp.levels import Capacity
+from hcssp.cssp.product import Capacity
 from hcssp.errors import DeadEnd, ImpossibleObservation, ImproperPolicy, NoSolution
 from hcssp.evaluation.exact import evaluate, expected_remaining
 from hcssp.execution import Run
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder, ProcedurePolicy
-from hcssp.procedure.capacities import with_capacities
+from hcssp.procedure.product import with_capacities
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 from known_optima import start_in_goal, two_starts
@@ -65,7 +65,7 @@ def test_where_only_one_thing_can_happen_nothing_need_be_told() -> None:
     assert run.possible() == [("leave", "in"), ("start", None)]
     with pytest.raises(
         ImpossibleObservation,
-        match=r"event 'hall', choice 'leave': tell what was observed; possible: 'leave' in 'in', 'start'",
+        match=r"event 'hall', choice 'leave': pass what was observed; possible: 'leave' in 'in', 'start'",
     ):
         run.step()
 
@@ -108,7 +108,7 @@ def test_the_exit_of_an_activity_is_the_entry_of_what_follows() -> None:
     assert run.step("hall") == right
     assert run.step("out").over
     assert (
-        str(left) == "at hall (entered in 'left'): choose walk; to come: time 10, damage 0; left: damage -1"
+        str(left) == "at hall (entered in 'left'): choose walk; remaining: time 10, damage 0; left: damage -1"
     )
 
 
@@ -134,10 +134,10 @@ def test_outcome_and_state_are_told_together_where_neither_suffices() -> None:
         run.step()
         return run
 
-    message = r"'first' does not tell which happened; tell outcome and state; possible: 'first' in \(1, 1\), "
+    message = r"'first' is ambiguous; pass outcome and state; possible: 'first' in \(1, 1\), "
     with pytest.raises(ImpossibleObservation, match=message):
         begun().step("first")
-    with pytest.raises(ImpossibleObservation, match=r"\(1, 2\) does not tell which happened"):
+    with pytest.raises(ImpossibleObservation, match=r"\(1, 2\) is ambiguous"):
         begun().step((1, 2))
     with pytest.raises(ImpossibleObservation, match=r"\('first', \(7, 7\)\) cannot be observed next"):
         begun().step((7, 7), outcome="first")
@@ -254,9 +254,9 @@ def test_where_a_single_problem_begins_in_one_state_nothing_need_be_told() -> No
 
 def test_decisions_of_a_single_problem_in_words() -> None:
     run = followed(risky_room().with_bounds(damage=5.0), [1, -1])
-    assert str(run.decision) == "at the start; to come: time 2, damage 8; left: damage 5"
-    assert str(run.step()) == "in state 'in': dash; to come: time 2, damage 8; left: damage 5"
-    assert str(run.step("in")) == "in state 'in': dash; to come: time 2, damage 8; left: damage 1"
+    assert str(run.decision) == "at the start; remaining: time 2, damage 8; left: damage 5"
+    assert str(run.step()) == "in state 'in': dash; remaining: time 2, damage 8; left: damage 5"
+    assert str(run.step("in")) == "in state 'in': dash; remaining: time 2, damage 8; left: damage 1"
     assert str(run.step("out")) == "over; spent: time 2, damage 8; left: damage -3"
 
 
@@ -269,7 +269,7 @@ def test_one_of_several_initial_states_is_told() -> None:
     assert run.decision.remaining == pytest.approx({"time": 3.5, "damage": 1.0})
     assert run.possible() == [(None, "near"), (None, "far"), (None, "out")]
     with pytest.raises(
-        ImpossibleObservation, match=r"^the start: tell what was observed; possible: 'near', 'far', 'out'$"
+        ImpossibleObservation, match=r"^the start: pass what was observed; possible: 'near', 'far', 'out'$"
     ):
         run.step()
     near = run.step("near")
@@ -324,7 +324,7 @@ def test_an_impossible_observation_of_a_single_problem_changes_nothing() -> None
     assert str(caught.value) == (
         "state 'in', action 'dash': 'attic' cannot be observed next; possible: 'in', 'out'"
     )
-    with pytest.raises(ImpossibleObservation, match="tell what was observed; possible: 'in', 'out'"):
+    with pytest.raises(ImpossibleObservation, match="pass what was observed; possible: 'in', 'out'"):
         run.step()
     assert run.decision == before
     assert run.step("out").over
@@ -430,7 +430,7 @@ def test_a_cell_and_what_was_measured_say_where_a_run_is() -> None:
     decision = run.step((1, 1))
     assert (decision.cell, decision.used) == ((1, 1), {"battery": 0.0})
     assert (decision.state, decision.action) == ("(1, 1), battery 0", "fast")
-    text = "in first, state (1, 1), battery used 0 of 4 (4 left): fast; to come: time 8.5; "
+    text = "in first, state (1, 1), battery used 0 of 4 (4 left): fast; remaining: time 8.5; "
     assert f"{decision}; ".startswith(text)
     # It failed. Labels as texts are still understood, and an amount that the model expects changes nothing.
     told = [

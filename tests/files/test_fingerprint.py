@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hcssp.files import fingerprint, load
-from hcssp.files.problem_file.loading import load_text
+from hcssp.files.fingerprint import fingerprint
+from hcssp.files.problem_file.loading import load, load_text
 from hcssp.scenarios import small_building
-from hcssp.scenarios.building import Building
-from hcssp.scenarios.evacuation import SMALL
+from hcssp.scenarios.domains.evacuation import SMALL
 
 HERE = Path(__file__).parent / "problem_file"
 VALID = (HERE / "valid.yaml").read_text(encoding="utf-8")
@@ -69,9 +67,9 @@ def test_what_makes_it_another_problem(change: tuple[str, str]) -> None:
     assert of(change) != of()
 
 
-@pytest.mark.parametrize("mend", [lambda b: replace(b, locked=0.3), lambda b: replace(b, damage=6.0)])
-def test_it_follows_the_arrays(mend: Callable[[Building], Building]) -> None:
-    assert fingerprint(mend(SMALL).procedure(2.0)) != fingerprint(SMALL.procedure(2.0))
+@pytest.mark.parametrize("setting", [{"locked": 0.3}, {"damage": 6.0}])
+def test_it_follows_the_arrays(setting: dict[str, float]) -> None:
+    assert fingerprint(SMALL.make(**setting)) != fingerprint(SMALL.make())
 
 
 def test_minus_zero_and_stored_zeros_do_not_count() -> None:

@@ -14,17 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hcssp.contract.ending import Ending, Reason
-from hcssp.contract.memory import Problem
 from hcssp.contract.plan import Plan
-from hcssp.contract.proof import FileClaim, Interval, Status
-from hcssp.contract.stop import MaxIterations
-from hcssp.contract.trace import Trace
+from hcssp.contract.progress import MaxIterations
+from hcssp.contract.proof import Ending, FileClaim, Interval, Reason, Status, Trace
+from hcssp.contract.solver import Problem
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.errors import CannotWrite, HcsspError, InvalidPlan, NoSolution
 from hcssp.files.atomic import check_writable, write_atomically
-from hcssp.files.plan_file import load_plan, save_plan
-from hcssp.files.plan_writer import plan_document, run_lengths
+from hcssp.files.plan_file import load_plan, plan_document, run_lengths, save_plan
 from hcssp.methods.paper import BudgetAllocation
 from hcssp.procedure import HCSSP, ProcedurePolicy
 from hcssp.scenarios import small_building
@@ -443,7 +440,8 @@ def test_a_plan_of_an_implicit_problem_is_read_for_the_problem_told_anew(
     again = load_plan(path, implicit_way())
     assert again.upper_bound == pytest.approx(plan.upper_bound)
     assert again.bounds == {"bruises": 2.0}
-    assert again.policy.actions() == plan.policy.actions()
+    # The file has the states that the plan reaches.
+    assert again.policy.actions().items() <= plan.policy.actions().items()
     assert again.claim is not None
     assert again.claim.lower_bound == plan.lower_bound
     assert solve(implicit_way(), start=again).upper_bound == pytest.approx(plan.upper_bound)

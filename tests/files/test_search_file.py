@@ -12,14 +12,13 @@ import pytest
 
 from hcssp.checker.checking import check
 from hcssp.contract.plan import Plan
-from hcssp.contract.progress import Progress
-from hcssp.contract.stop import MaxIterations
+from hcssp.contract.progress import MaxIterations, Progress
 from hcssp.errors import InvalidPlan
 from hcssp.files.search_file import load_search, save_search
-from hcssp.methods.branching import Branching
+from hcssp.methods.policy_branching import PolicySearch
 from hcssp.procedure import as_procedure
 from hcssp.proofs.search_record import SearchRecord
-from hcssp.scenarios.stages import stages
+from hcssp.scenarios.domains.hazard_grid import stages
 from hcssp.solving.solve import solve
 from hcssp.workers import open_workers
 from known_optima import KNOWN
@@ -67,8 +66,10 @@ def test_what_was_split_before_is_not_split_again(
     path: Path, optimum: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expanded: list[int] = []
-    honest = Branching.expand
-    monkeypatch.setattr(Branching, "expand", lambda self, *node: (expanded.append(1), honest(self, *node))[1])
+    honest = PolicySearch.children
+    monkeypatch.setattr(
+        PolicySearch, "children", lambda self, *node: (expanded.append(1), honest(self, *node))[1]
+    )
     solve(PROBLEM, stop=[])
     anew = len(expanded)
     record = load_search(path, PROBLEM)
@@ -131,8 +132,8 @@ def test_rows_that_there_are_not_make_it_begin_anew(path: Path, optimum: Plan) -
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"format": "hcssp-plan"}, "this is no search; begin without it"),
-        ({"version": 3}, "version 3 cannot be read, only 2"),
+        ({"format": "hcssp-plan"}, "this is no search"),
+        ({"version": 3}, "version: 3 cannot be read; this hcssp reads version 1 and 2"),
         ({"problem": {"fingerprint": "0"}}, "this search is for another problem"),
         ({"bounds": {}}, "bounds: a list of 0 is not the constraints of this problem"),
         ({"bounds": {"budget 0": "x", "budget 1": 1.0}}, 'bounds.budget 0: "x" is not a number'),

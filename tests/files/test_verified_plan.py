@@ -14,11 +14,11 @@ import pytest
 from hcssp.cli import main
 from hcssp.contract.proof import Interval, Status
 from hcssp.errors import InvalidCertificate, NotProven
-from hcssp.files import dump_problem
 from hcssp.files.certificate import save_certificate, verified_plan
 from hcssp.files.fingerprint import fingerprint
 from hcssp.files.plan_file import load_plan
-from hcssp.reports.words import quality_of, what_is_proven
+from hcssp.files.problem_file.dumping import dump_problem
+from hcssp.reports.plan_text import quality_of, what_is_proven
 from hcssp.solving.solve import solve
 from hcssp.version import __version__
 from known_optima import roads
@@ -125,7 +125,7 @@ def page_of(path: Path) -> dict[str, Any]:
 
 def test_a_report_says_verified_or_claimed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = folder / "report.html"
-    arguments = ["report", folder / "problem.yaml", folder / "plan.json", "-o", page, "--points", 0]
+    arguments = ["report", folder / "problem.yaml", folder / "plan.json", "--out", page, "--points", 0]
     answer = told(capsys, *arguments)
     assert (answer["status"], answer["lower_bound"], answer["verified"]) == ("feasible", None, None)
     assert answer["claimed_lower_bound"] == pytest.approx(PLAN.lower_bound)
@@ -149,7 +149,7 @@ def test_what_the_page_itself_proves_is_proven_whatever_the_file_claims(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = folder / "report.html"
-    told(capsys, "report", folder / "problem.yaml", folder / "plan.json", "-o", page, "--points", 3)
+    told(capsys, "report", folder / "problem.yaml", folder / "plan.json", "--out", page, "--points", 3)
     data = page_of(page)
     shown = data["plans"][data["reported"]]
     assert shown["limit"] == pytest.approx(PLAN.upper_bound, rel=1e-3)
@@ -163,7 +163,7 @@ def test_a_certificate_that_proves_nothing_makes_no_page(
     page = folder / "report.html"
     arguments = [command, str(folder / "problem.yaml"), str(folder / "plan.json"), "-q"]
     if command == "report":
-        arguments += ["-o", str(page), "--points", "0"]
+        arguments += ["--out", str(page), "--points", "0"]
     save_certificate(folder / "wrong.cert", lowered(PROOF))
     assert main([*arguments, "--certificate", str(folder / "wrong.cert")]) == 1
     printed = capsys.readouterr()
@@ -184,5 +184,5 @@ def test_a_certificate_that_proves_nothing_makes_no_page(
 
 def test_a_certificate_needs_a_plan(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["report", str(folder / "problem.yaml"), "--certificate", str(folder / "proof.cert"), "-q"]
-    assert main([*arguments, "-o", str(folder / "report.html")]) == 2
+    assert main([*arguments, "--out", str(folder / "report.html")]) == 2
     assert "--certificate: name the PLAN that it is about" in capsys.readouterr().err

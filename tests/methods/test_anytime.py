@@ -1,18 +1,23 @@
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
 from brute_force import brute_force
 from hcssp.contract.proof import Status
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.dual.flat_oracle import FlatOracle
+from hcssp.dual.flat import FlatOracle
 from hcssp.errors import DeadEnd
 from hcssp.methods.anytime import Anytime, next_best, stage_two
 from hcssp.numerics import tolerated
+from hcssp.scenarios import evacuation
 from hcssp.solving.solve import solve
 from known_optima import attempts, knapsack, roads, start_in_goal
 from random_problems import random_cssp
+from referee.judgement import judge
+from referee.wild_problems import make_case
 from small_procedures import forking
 from volume import some
 
@@ -29,9 +34,9 @@ def test_policies_come_in_the_order_of_their_cost_each_exactly_once(seed: int) -
     assert values == sorted(values)
     np.testing.assert_allclose(values, np.sort(truth.costs @ weights), rtol=1e-8, atol=1e-8)
     behaviours = set()
-    for value, vertex in found:
-        assert value <= float(vertex.costs @ weights) + 1e-9 * (1.0 + abs(value))
-        behaviours.add(tuple(np.where(vertex.reached, vertex.rows, -1)))
+    for value, point in found:
+        assert value <= float(point.costs @ weights) + 1e-9 * (1.0 + abs(value))
+        behaviours.add(tuple(np.where(point.reached, point.rows, -1)))
     assert len(behaviours) == len(found)
 
 
@@ -115,3 +120,30 @@ def test_the_bounds_of_the_second_stage_hold_for_whatever_counts_as_feasible(bou
     (step,) = stage_two([(value, "on the edge")], prices, bounds, 0)
     assert step.bound <= 3.0
     assert step.bound == pytest.approx(3.0, abs=1e-7 * (1.0 + bound))
+
+
+def test_policies_that_tie_are_not_sorted_before_the_next_one_is_yielded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A room where many states are hardly ever visited: what is done there makes no difference.
+    room = evacuation().activities[0].cssp
+    oracle = FlatOracle(room)
+    planned = []
+    minimise = FlatOracle.minimise
+    monkeypatch.setattr(
+        FlatOracle, "minimise", lambda *given, **by: planned.append(1) or minimise(*given, **by)
+    )
+    ranked = list(islice(next_best(oracle, np.array([1.0, 0.1])), 3))
+    bounds = [bound for bound, _ in ranked]
+    values = [float(point.costs @ [1.0, 0.1]) for _, point in ranked]
+    assert bounds == sorted(bounds)
+    assert bounds == pytest.approx(values, rel=1e-8)
+    assert len(planned) <= 10
+
+
+def test_what_is_lost_in_double_precision_ends_the_second_stage() -> None:
+    """Activities that end with probability 1e-9 in loops: as one flat problem their values are lost."""
+    case = make_case("retries: loops", 300070)
+    plan = solve(case.problem, "anytime")
+    assert plan.status is Status.OPTIMAL
+    assert judge(case, "anytime") == []

@@ -140,16 +140,19 @@ def test_what_others_have_holds_the_bound_back() -> None:
     search: BestFirst[str, str] = BestFirst(upper_bound=10.0)
     for bound, node in ((1.0, "a"), (2.0, "b"), (3.0, "c"), (4.0, "d")):
         search.push(bound, node)
-    assert search.take(2) == ["a", "b"]
+    assert search.pop() == (1.0, "a")
     search.lend("worker", 1.0)
+    # What was taken before holds the bound back while more is taken.
+    assert search.pop() == (2.0, "b")
     assert (search.lower_bound, search.next_bound, search.lent_bound) == (1.0, 3.0, 1.0)
     search.return_from("worker")
     for bound, node in ((2.5, "aa"), (2.0, "b")):
         search.push(bound, node)
     assert search.lower_bound == 2.0
     assert sorted(search) == [(2.0, "b"), (2.5, "aa"), (3.0, "c"), (4.0, "d")]
-    search.take(4)
-    search.lend("another", 2.0)
+    search.lend("another", search.pop()[0])
+    while len(search):
+        search.pop()
     search.return_from("another")
     search.prune(2.25)
     assert search.lower_bound == 2.25
@@ -169,27 +172,6 @@ def test_of_all_that_others_have_the_lowest_holds_the_bound_back() -> None:
     assert (search.lent_bound, search.lower_bound) == (2.0, 2.0)
     search.return_from("b")
     assert (search.lent_bound, search.lower_bound) == (3.0, 3.0)
-
-
-def test_who_is_to_be_alone_is_taken_alone() -> None:
-    search: BestFirst[str, str] = BestFirst()
-    for bound, node in enumerate(("a", "B", "c", "d")):
-        search.push(float(bound), node)
-    assert search.take(4, alone=str.isupper) == ["a"]
-    assert search.take(4, alone=str.isupper) == ["B"]
-    assert search.take(4, alone=str.isupper) == ["c", "d"]
-
-
-def test_a_search_is_handed_over_as_it_stands() -> None:
-    search: BestFirst[str, str] = BestFirst(upper_bound=9.0)
-    search.push(1.0, "a")
-    search.push(2.0, "b")
-    search.offer(8.0, "plan")
-    search.prune(5.0)
-    other = search.handed_over(lambda bound, node: (node, bound))
-    assert sorted(other) == [(1.0, ("a", 1.0)), (2.0, ("b", 2.0))]
-    assert (other.lower_bound, other.upper_bound, other.incumbent) == (1.0, 8.0, "plan")
-    assert other.pruned_bound == 5.0
 
 
 def test_the_newest_node_is_the_one_pushed_last_whatever_its_bound() -> None:
@@ -223,4 +205,3 @@ def test_what_is_enough_leaves_the_wanted_gap_and_is_never_above_the_cutoff() ->
     assert search.enough == pytest.approx(198.0, rel=1e-15)
     exact: BestFirst[str, str] = BestFirst(upper_bound=200.0)
     assert exact.enough == exact.cutoff < 200.0
-    assert search.handed_over(lambda _, node: node).enough == search.enough

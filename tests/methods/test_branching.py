@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 import numpy as np
 import pytest
 
+from hcssp.contract.solver import Context
 from hcssp.dual.ascent import maximise
-from hcssp.dual.procedure_oracle import ProcedureOracle
-from hcssp.dual.procedure_vertex import ProcedureVertex
-from hcssp.methods.best_first import BestFirst
-from hcssp.methods.branching import Branching, Node
-from hcssp.methods.open_duals import OpenDuals
-from hcssp.methods.reporter import Reporter
+from hcssp.dual.oracle import Oracle, Strategies, V
+from hcssp.dual.plan_point import ProcedurePoint
+from hcssp.dual.procedure import ProcedureOracle
+from hcssp.dual.symmetry import Symmetry
+from hcssp.methods.policy_branching import Node, PolicySearch
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.proofs.search_record import SearchRecord
-from hcssp.scenarios.campus import campus
-from hcssp.ssp.region import Region
-from menus import Dish, Menu
+from hcssp.scenarios.domains.campus import campus
+from hcssp.ssp.scalar_problem import Region
+from menus import Menu
 from small_procedures import slow_or_fast, with_a_pit
 
 NEAR, FAR, TRAP = 0, 1, 2
@@ -46,21 +46,28 @@ class AllChoices(ProcedureOracle):
     """Its choices are looked at one by one, though nothing can be exchanged."""
 
     @property
-    def choice_rows(self) -> range:
-        return range(self.procedure.num_rows)
+    def strategies(self) -> Strategies[ProcedurePoint]:
+        found = Symmetry(self.flattening, self.alike.groups, self.row_offset)
+        found.choice_rows = range(self.procedure.num_rows)
+        return replace(super().strategies, symmetry=found)
 
 
-def beginning(known_cost: float, damage: float = 3.0) -> Branching[ProcedureVertex]:
-    oracle = AllChoices(two_stages().with_bounds(damage=damage).flattening)
-    search: BestFirst[Node, ProcedureVertex] = BestFirst(upper_bound=known_cost)
-    reporter, record = Reporter(None, oracle, search, 0.0), SearchRecord(oracle)
-    return Branching(oracle, search, reporter, record, maximise(oracle, Region()), OpenDuals())
+def begun(oracle: Oracle[V], known_cost: float = inf) -> PolicySearch[V]:
+    """A search that has solved its root."""
+    search = PolicySearch(oracle, context=Context(known_cost))
+    search.record.begin(oracle)
+    search.root = maximise(oracle, Region())
+    return search
+
+
+def beginning(known_cost: float, damage: float = 3.0) -> PolicySearch[ProcedurePoint]:
+    return begun(AllChoices(two_stages().with_bounds(damage=damage).flattening), known_cost)
 
 
 def test_choices_that_are_too_dear_or_lead_nowhere_are_left_out_with_what_is_proven_of_them() -> None:
     branching = beginning(12.0)
     root, record = branching.root, branching.record
-    node = branching.begin()
+    node = branching.root_node()
     starts = branching.oracle.row_start
     dropped = {int(starts[stage]) + choice for stage in (0, 1) for choice in (FAR, TRAP)}
     assert node.region.forbidden == dropped
@@ -77,24 +84,26 @@ def test_choices_that_are_too_dear_or_lead_nowhere_are_left_out_with_what_is_pro
             assert claim.weights.tolist() == [1.0, *root.prices.tolist()]
     assert sorted(told) == pytest.approx([root.bound + 50.0, root.bound + 60.0, inf, inf], rel=1e-6)
     # Nothing that was left out is forgotten: the search proves no more than it does.
-    assert branching.search.pruned_bound == pytest.approx(root.bound + 50.0, rel=1e-6)
+    assert branching.queue.pruned_bound == pytest.approx(root.bound + 50.0, rel=1e-6)
     kept = branching.duals.take(node.region)
     assert kept is not None
     assert kept.bound == root.bound
-    assert all(vertex.lies_in(node.region, branching.oracle.row_state) for vertex in kept.vertices)
+    assert all(point.lies_in(node.region, branching.oracle.row_state) for point in kept.points)
 
 
 def test_choices_are_looked_at_only_where_something_can_be_exchanged() -> None:
-    assert not ProcedureOracle(two_stages().flattening).choice_rows
+    assert ProcedureOracle(two_stages().flattening).strategies.symmetry is None
     floors = ProcedureOracle(campus(damage=5.0, buildings=1, floors=3, rooms=1, size=4).flattening)
-    assert floors.exchange_rounding > 0.0
-    assert len(floors.choice_rows) == floors.procedure.num_rows
+    symmetry = floors.strategies.symmetry
+    assert symmetry is not None
+    assert symmetry.rounding > 0.0
+    assert len(symmetry.choice_rows) == floors.procedure.num_rows
 
 
 @pytest.mark.parametrize(("known_cost", "far"), [(inf, ()), (70.0, ()), (64.0, (1,)), (56.0, (0, 1))])
 def test_what_is_not_too_dear_stays(known_cost: float, far: tuple[int, ...]) -> None:
     branching = beginning(known_cost)
-    node = branching.begin()
+    node = branching.root_node()
     starts = branching.oracle.row_start
     rows = {int(starts[stage]) + FAR for stage in (0, 1)}
     assert node.region.forbidden & rows == {int(starts[stage]) + FAR for stage in far}
@@ -105,7 +114,7 @@ def test_what_is_not_too_dear_stays(known_cost: float, far: tuple[int, ...]) -> 
 def test_one_policy_that_carries_the_bound_is_enough_to_begin_with() -> None:
     branching = beginning(known_cost=9.0, damage=99.0)
     assert len(branching.root.support) == 1
-    node = branching.begin()
+    node = branching.root_node()
     starts = branching.oracle.row_start
     # Whoever goes far takes 50 or 60 time more, and the trap is none.
     ways = {int(starts[stage]) + way for stage in (0, 1) for way in (FAR, TRAP)}
@@ -113,27 +122,23 @@ def test_one_policy_that_carries_the_bound_is_enough_to_begin_with() -> None:
 
 
 def test_where_one_policy_carries_the_bound_there_is_nothing_to_split() -> None:
-    menu = Menu([[5.0, 1.0], [7.0, 0.0]], [2.0])
-    search: BestFirst[Node, Dish] = BestFirst()
-    root = maximise(menu, Region())
-    assert len(root.support) == 1
-    reporter = Reporter(None, menu, search, 0.0)
-    branching = Branching(menu, search, reporter, SearchRecord(menu), root, OpenDuals())
-    branching.expand(4.5, Node(Region(), root.prices, root.bound))
+    search = begun(Menu([[5.0, 1.0], [7.0, 0.0]], [2.0]))
+    assert len(search.root.support) == 1
+    search.expand(4.5, Node(Region(), search.root.prices, search.root.bound))
     # What its dual proves is the bound of the search, and not what it was open with.
-    assert (len(search), search.pruned_bound, search.upper_bound) == (0, 5.0, 5.0)
+    assert (len(search.queue), search.queue.pruned_bound, search.queue.upper_bound) == (0, 5.0, 5.0)
 
 
-def test_a_region_of_which_nothing_is_known_is_proven_once() -> None:
-    menu = Menu([[5.0, 1.0], [7.0, 0.0]], [0.5])
-    search: BestFirst[Node, Dish] = BestFirst()
-    root = maximise(menu, Region())
-    reporter = Reporter(None, menu, search, 0.0)
-    branching = Branching(menu, search, reporter, SearchRecord(menu), root, OpenDuals())
-    branching.prove(1.0, Node(Region(), root.prices, 1.0, proven=False))
-    ((waiting, node),) = list(search)
-    assert node.proven
-    assert waiting == node.bound == root.bound
-    # Where more is known already, that stays.
-    branching.prove(6.5, Node(Region(), root.prices, 6.25, proven=False))
-    assert [(waiting, node.bound) for waiting, node in search if waiting > 6.0] == [(6.5, 6.25)]
+def test_a_region_of_which_nothing_is_known_is_opened_again_with_its_own_bound() -> None:
+    search = begun(Menu([[5.0, 1.0], [7.0, 0.0]], [0.5]))
+    root, queue = search.root, search.queue
+    queue.push(1.5, Node(Region(), root.prices, 1.5))
+    search.expand(1.0, Node(Region(), root.prices, 1.0, solved=False))
+    assert sorted((bound, node.bound, node.solved) for bound, node in queue) == [
+        (1.5, 1.5, True),
+        (root.bound, root.bound, True),
+    ]
+    # Where more is known already, that stays; its dual is not kept yet.
+    search.duals.take(Region())
+    search.expand(6.5, Node(Region(), root.prices, 6.25, solved=False))
+    assert [(bound, node.bound) for bound, node in queue if bound > 6.0] == [(6.5, 6.25)]

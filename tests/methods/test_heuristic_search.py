@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,15 +9,15 @@ from hypothesis import strategies as st
 
 import hcssp
 from brute_force import brute_force
-from hcssp.contract.ending import Reason
 from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Progress
+from hcssp.contract.proof import Reason
 from hcssp.cssp.expansion import ExpandedCSSP, Expansion
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
-from hcssp.dual.expanding_oracle import ExpandedVertex, ExpandingOracle
+from hcssp.dual.implicit import ImplicitOracle
 from hcssp.errors import DeadEnd, InvalidProblem, OutOfPrecision, UnsupportedProblem
-from hcssp.ssp.region import Region
+from hcssp.ssp.scalar_problem import Region
 from implicit_problems import highest_heuristic, implicit_of, walk_or_skate
 from random_problems import random_cssp
 from volume import examples
@@ -190,16 +188,8 @@ def test_a_policy_that_slips_seldom_and_far_is_closed() -> None:
 
 def test_before_anything_is_expanded_nothing_is_proven() -> None:
     problem = line(length=1)
-    oracle = ExpandingOracle(Expansion(problem), np.array([4.0]))
+    oracle = ImplicitOracle(Expansion(problem), np.array([4.0]))
     assert oracle.proven == 0.0
-
-
-def test_a_closed_policy_comes_to_where_it_has_a_row() -> None:
-    policy = SimpleNamespace(rows=np.array([0, -1, 3]), costs=np.array([2.0, 1.0]))
-    vertex = ExpandedVertex(policy)  # type: ignore[arg-type]
-    assert vertex.visits.tolist() == [1.0, 0.0, 1.0]
-    assert vertex.rows is policy.rows
-    assert vertex.costs is policy.costs
 
 
 def trapped(way_out: float) -> ImplicitCSSP:
@@ -223,17 +213,17 @@ def trapped(way_out: float) -> ImplicitCSSP:
 
 @pytest.mark.parametrize(("way_out", "least"), [(0.0, 5.0), (4.0, 3.5), (100.0, 5.0)])
 def test_what_is_dead_is_left_out_of_a_proof_and_nothing_else_is(way_out: float, least: float) -> None:
-    oracle = ExpandingOracle(Expansion(trapped(way_out)), np.zeros(0))
+    oracle = ImplicitOracle(Expansion(trapped(way_out)), np.zeros(0))
     for _ in range(2):
         found = oracle.minimise(np.ones(1), Region())
         assert found is not None
-        assert found.vertex.costs[0] == pytest.approx(least)
+        assert found.point.costs[0] == pytest.approx(least)
         assert least * (1.0 - 1e-5) <= found.bound <= least
     assert oracle.proven == found.bound
 
 
 def test_questions_about_parts_and_about_uses_alone_are_left_to_the_exact_method() -> None:
-    oracle = ExpandingOracle(Expansion(trapped(4.0)), np.zeros(0))
+    oracle = ImplicitOracle(Expansion(trapped(4.0)), np.zeros(0))
     for weights, region in (
         (np.ones(1), Region().forbid([0])),
         (np.zeros(1), Region()),

@@ -9,30 +9,38 @@ import numpy as np
 import pytest
 
 from brute_force import brute_force
+from hcssp.contract.progress import MaxMemory, memory_limit_of
 from hcssp.contract.proof import Status
-from hcssp.contract.stop import MaxMemory, memory_limit_of
 from hcssp.cssp.model import CSSP
 from hcssp.dual.ascent import Dual, maximise
 from hcssp.dual.oracles import oracle_of
-from hcssp.dual.procedure_oracle import ProcedureOracle
-from hcssp.dual.procedure_vertex import ProcedureVertex
-from hcssp.methods.branching import undecided_row
-from hcssp.methods.open_duals import HELD, NODE, OVERHEAD, OpenDuals
-from hcssp.methods.policy_branching import PolicyBranching, branch
+from hcssp.dual.plan_point import ProcedurePoint
+from hcssp.dual.procedure import ProcedureOracle
+from hcssp.methods.policy_branching import (
+    DUAL_BYTES,
+    NODE_BYTES,
+    REFERENCE_BYTES,
+    OpenDuals,
+    PolicyBranching,
+    PolicySearch,
+    SearchParameters,
+    undecided_row,
+)
 from hcssp.procedure import HCSSP
 from hcssp.scenarios import small_building
-from hcssp.scenarios.hazard_grid import hazard_grid
-from hcssp.scenarios.stages import stages
+from hcssp.scenarios.domains.hazard_grid import hazard_grid, stages
 from hcssp.solving.solve import solve
-from hcssp.ssp.region import Region
+from hcssp.ssp.scalar_problem import Region
 from menus import Dish
 from random_problems import random_cssp
 from random_procedures import random_procedure
 from volume import some
 
+FORGETFUL = SearchParameters(node_memory=0.0)
+
 
 def dual(*dishes: Dish) -> Dual[Dish]:
-    return Dual(bound=1.0, vertices=tuple(dishes))
+    return Dual(bound=1.0, points=tuple(dishes))
 
 
 def dish(size: int) -> Dish:
@@ -43,25 +51,25 @@ def test_what_fits_is_kept_and_a_policy_counts_once() -> None:
     shared, own = dish(1000), dish(500)
     shelf: OpenDuals[Dish] = OpenDuals(capacity=1e6)
     first, second = dual(shared), dual(shared, own)
-    shelf.put(1, first)
-    shelf.put(2, second)
-    assert shelf.occupied == shared.nbytes + own.nbytes + 2 * OVERHEAD + 3 * HELD
-    assert shelf.take(1) is first
-    assert shelf.take(1) is None
-    assert shelf.occupied == shared.nbytes + own.nbytes + OVERHEAD + 2 * HELD
-    assert shelf.take(2) is second
+    shelf.put(Region([1]), first)
+    shelf.put(Region([2]), second)
+    assert shelf.occupied == shared.nbytes + own.nbytes + 2 * DUAL_BYTES + 3 * REFERENCE_BYTES
+    assert shelf.take(Region([1])) is first
+    assert shelf.take(Region([1])) is None
+    assert shelf.occupied == shared.nbytes + own.nbytes + DUAL_BYTES + 2 * REFERENCE_BYTES
+    assert shelf.take(Region([2])) is second
     assert shelf.occupied == 0
 
 
 def test_what_was_asked_for_in_between_is_counted_too() -> None:
     shared = dish(1000)
     shelf: OpenDuals[Dish] = OpenDuals(capacity=1e6)
-    shelf.put(1, dual(shared))
+    shelf.put(Region([1]), dual(shared))
     shared.costs = np.zeros(3000)
-    shelf.put(2, dual(shared))
-    assert shelf.occupied == shared.nbytes + 2 * OVERHEAD + 2 * HELD
-    shelf.take(1)
-    shelf.take(2)
+    shelf.put(Region([2]), dual(shared))
+    assert shelf.occupied == shared.nbytes + 2 * DUAL_BYTES + 2 * REFERENCE_BYTES
+    shelf.take(Region([1]))
+    shelf.take(Region([2]))
     assert shelf.occupied == 0
 
 
@@ -69,13 +77,13 @@ def test_a_plan_of_an_activity_counts_once_for_all_policies() -> None:
     oracle = ProcedureOracle(small_building(2.0).flattening)
     found = maximise(oracle, Region())
     first, second = found.support
-    plans = {id(each): each for vertex in (first, second) for each in vertex.parts[1:]}
+    plans = {id(each): each for point in (first, second) for each in point.parts[1:]}
     assert len(plans) < len(first.parts[1:]) + len(second.parts[1:])
-    shelf: OpenDuals[ProcedureVertex] = OpenDuals()
-    shelf.put(1, replace(found, vertices=found.support))
-    held = HELD * (len(first.parts) + len(second.parts))
+    shelf: OpenDuals[ProcedurePoint] = OpenDuals()
+    shelf.put(Region([1]), replace(found, points=found.support))
+    held = REFERENCE_BYTES * (len(first.parts) + len(second.parts))
     sizes = sum(each.nbytes for each in (first, second, *plans.values()))
-    assert shelf.occupied == OVERHEAD + held + sizes
+    assert shelf.occupied == DUAL_BYTES + held + sizes
     # What a search has asked for is given back, and the same when it is asked for again.
     before, rows, visits = first.nbytes, first.rows.copy(), first.visits.copy()
     assert first.nbytes > before
@@ -86,20 +94,25 @@ def test_a_plan_of_an_activity_counts_once_for_all_policies() -> None:
 
 
 def test_the_oldest_are_dropped_for_lack_of_room() -> None:
-    shelf: OpenDuals[Dish] = OpenDuals(capacity=3 * (dish(1000).nbytes + OVERHEAD + HELD))
+    shelf: OpenDuals[Dish] = OpenDuals(capacity=3 * (dish(1000).nbytes + DUAL_BYTES + REFERENCE_BYTES))
     duals = [dual(dish(1000)) for _ in range(5)]
     for number, each in enumerate(duals):
-        shelf.put(number, each)
-        assert shelf.occupied <= 3 * (dish(1000).nbytes + OVERHEAD + HELD)
-    assert [shelf.take(number) is not None for number in range(5)] == [False, False, True, True, True]
+        shelf.put(Region([number]), each)
+        assert shelf.occupied <= 3 * (dish(1000).nbytes + DUAL_BYTES + REFERENCE_BYTES)
+    assert [shelf.take(Region([number])) is not None for number in range(5)] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+    ]
 
 
 def test_open_nodes_leave_less_room() -> None:
-    shelf: OpenDuals[Dish] = OpenDuals(capacity=10 * NODE)
-    shelf.put(1, dual(dish(10)))
+    shelf: OpenDuals[Dish] = OpenDuals(capacity=10 * NODE_BYTES)
+    shelf.put(Region([1]), dual(dish(10)))
     assert shelf.occupied > 0
-    shelf.num_nodes = 10
-    shelf.put(2, dual(dish(10)))
+    shelf.put(Region([2]), dual(dish(10)), num_nodes=10)
     assert shelf.occupied == 0
 
 
@@ -130,7 +143,7 @@ def test_a_search_that_may_keep_nothing_proves_the_same(seed: int) -> None:
     problem = random_cssp(seed)
     truth = brute_force(problem)
     last = None
-    for last in branch(problem, oracle_of(problem), node_memory=0.0):
+    for last in PolicySearch(oracle_of(problem), problem, parameters=FORGETFUL).run():
         assert last.lower_bound <= truth.value * (1.0 + 1e-9)
     assert last is not None
     if truth.value == np.inf:

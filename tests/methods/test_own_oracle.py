@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from hcssp import CSSP, HCSSP, CSSPBuilder, PolicyBranching, Status, solve
-from hcssp.extend import FlatOracle, Minimum, Oracle, Region, Vertex
+from hcssp.extend import FlatOracle, Minimum, Oracle, PolicyPoint, Region
 from volume import some
 
 
@@ -34,7 +34,7 @@ def random_chain(seed: int, stages: int, num_bounds: int = 1) -> CSSP:
     return chain([[tuple(way) for way in each.tolist()] for each in ways], bounds)
 
 
-class ChainVertex(Vertex):
+class ChainPoint(PolicyPoint):
     """One way at every stage; each stage is passed once."""
 
     def __init__(self, rows: npt.NDArray[np.int64], costs: npt.NDArray[np.float64]) -> None:
@@ -70,7 +70,11 @@ class ChainOracle(Oracle):
         return np.repeat(np.arange(len(self._row_start) - 1), np.diff(self._row_start))
 
     def minimise(
-        self, weights: npt.NDArray[np.float64], region: Region, near: Vertex | None = None
+        self,
+        weights: npt.NDArray[np.float64],
+        region: Region,
+        precision: float = 0.0,
+        near: PolicyPoint | None = None,
     ) -> Minimum | None:
         self.asked.append(weights)
         weighted = weights @ self._costs
@@ -83,11 +87,11 @@ class ChainOracle(Oracle):
         if value == np.inf:
             return None
         # A bound may be too low, never too high, so that it allows for the rounding of the sum.
-        return Minimum(ChainVertex(rows, self._costs[:, rows].sum(axis=1)), value - 1e-12 * (1.0 + value))
+        return Minimum(ChainPoint(rows, self._costs[:, rows].sum(axis=1)), value - 1e-12 * (1.0 + value))
 
-    def lift(self, vertex: Vertex) -> npt.NDArray[np.int64]:
+    def lift(self, point: PolicyPoint) -> npt.NDArray[np.int64]:
         rows = np.full(len(self._goals), -1)
-        rows[~self._goals] = vertex.rows
+        rows[~self._goals] = point.rows
         return rows
 
 

@@ -6,25 +6,23 @@ import numpy as np
 import pytest
 
 from brute_force import brute_force
-from hcssp.contract.ending import Reason
-from hcssp.contract.proof import Infeasible, Status
+from hcssp.contract.progress import Gap, MaxIterations, Target
+from hcssp.contract.proof import Infeasible, Reason, Status
 from hcssp.contract.solver import Context
-from hcssp.contract.stop import Gap, MaxIterations, Target
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
 from hcssp.dual.ascent import Dual, maximise
-from hcssp.dual.flat_oracle import FlatOracle
-from hcssp.dual.vertex import Vertex
+from hcssp.dual.flat import FlatOracle
+from hcssp.dual.oracle import PolicyPoint
 from hcssp.errors import DeadEnd
 from hcssp.methods.anytime import Anytime
-from hcssp.methods.branching import split, undecided_row
-from hcssp.methods.policy_branching import PolicyBranching
+from hcssp.methods.policy_branching import PolicyBranching, split_region, undecided_row
 from hcssp.procedure import HCSSP
-from hcssp.scenarios.hazard_grid import hazard_grid, symmetric_grid
+from hcssp.scenarios.domains.hazard_grid import hazard_grid, symmetric_grid
 from hcssp.solving.solve import solve
-from hcssp.ssp.region import Region
+from hcssp.ssp.scalar_problem import Region
 from known_optima import knapsack, start_in_goal
 from random_problems import random_cssp
 from random_procedures import random_procedure
@@ -49,13 +47,13 @@ def test_a_split_loses_no_policy_but_those_it_cuts_off_twice(seed: int) -> None:
         row = undecided_row(dual)
         if dual.infeasible or row is None:
             return
-        halves = split(oracle, region, [row])
+        halves = split_region(oracle, region, [row])
         forced, rest = (policies_of(problem, half) for half in halves)
         # A policy that never comes to the state lies in both halves; all others in one.
         assert forced | rest == policies_of(problem, region)
         assert len(forced) < len(forced | rest) or len(rest) < len(forced | rest)
         for half in halves:
-            inside = [vertex.lies_in(half, oracle.row_state) for vertex in dual.support]
+            inside = [point.lies_in(half, oracle.row_state) for point in dual.support]
             assert not all(inside)
         region = halves[seed % 2]
 
@@ -65,7 +63,7 @@ def test_a_region_whose_relaxation_is_one_policy_is_decided() -> None:
     assert undecided_row(maximise(oracle, Region())) is None
 
 
-class Visiting(Vertex):
+class Visiting(PolicyPoint):
     """A policy of which it is known how often it comes where."""
 
     def __init__(self, rows: list[int], visits: list[float], reached: list[bool] | None = None) -> None:

@@ -12,7 +12,7 @@ from brute_force import brute_force
 from hcssp.contract.progress import Progress
 from hcssp.cssp.expansion import ExpandedCSSP
 from hcssp.cssp.implicit import ImplicitCSSP
-from hcssp.cssp.transition_batch import TransitionBatch
+from hcssp.cssp.state_space import TransitionBatch
 from hcssp.heuristics import expected_costs, highest, shortest_paths
 from implicit_problems import implicit_of
 from random_problems import random_cssp

@@ -14,9 +14,8 @@ from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem
 from hcssp.procedure.builder import ProcedureBuilder
-from hcssp.procedure.elements import Outcome
 from hcssp.procedure.implicit import ImplicitProcedure
-from hcssp.procedure.model import HCSSP
+from hcssp.procedure.model import HCSSP, Outcome
 from implicit_problems import highest_heuristic, implicit_of, walk_or_skate
 from random_problems import random_cssp
 

@@ -2,18 +2,36 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 from dataclasses import FrozenInstanceError, fields, replace
 from math import inf, nan
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
+from brute_force import brute_force
+from hcssp.cssp import CSSP, DeterministicPolicy
 from hcssp.cssp.grid import GridWorld
-from hcssp.errors import InvalidProblem, UnknownName
-from hcssp.procedure import HCSSP, Activity, Choice, Constraint, Outcome
-from hcssp.scenarios import small_building
-from small_procedures import retrying, risky_room
+from hcssp.errors import InvalidProblem, MissingDependency, UnknownName
+from hcssp.evaluation.exact import evaluate
+from hcssp.procedure import (
+    HCSSP,
+    Activity,
+    Choice,
+    Constraint,
+    Outcome,
+    ProcedurePolicy,
+    as_procedure,
+    as_procedure_policy,
+    as_single_policy,
+)
+from hcssp.scenarios import evacuation, small_building
+from known_optima import start_in_goal, trap, two_starts
+from random_problems import cssps
+from small_procedures import drone, retrying, risky_room
+from volume import examples
 
 
 def test_choices_are_sorted_by_event_however_they_were_added() -> None:
@@ -210,3 +228,141 @@ def test_the_world_of_an_activity_is_that_of_its_problem() -> None:
 
 def test_the_primary_cost_has_the_name_the_activities_agree_on() -> None:
     assert retrying().primary_name == "time"
+
+
+def test_a_procedure_is_one_already() -> None:
+    problem = retrying()
+    assert as_procedure(problem) is problem
+
+
+def test_the_procedure_runs_the_problem_once_under_its_own_bounds() -> None:
+    problem = risky_room().with_bounds(damage=2.0)
+    procedure = as_procedure(problem)
+    assert str(procedure) == (
+        "procedure: 2 events, 1 activity, 1 constraint; minimise time\n"
+        "start\n"
+        "  choose begin\n"
+        "    run problem (2 states), reach end, the end\n"
+        "constraint damage <= 2: counts damage of problem"
+    )
+    assert procedure.activities[0].cssp is problem
+    assert (procedure.primary_name, procedure.constraint_names) == ("time", ("damage",))
+    assert procedure.bounds.tolist() == [2.0]
+    assert procedure == as_procedure(risky_room().with_bounds(damage=2.0))
+    assert procedure != as_procedure(risky_room())
+
+
+def test_it_is_called_as_the_problem_is() -> None:
+    named = as_procedure(risky_room().derive(name="a room", description="with a fire"))
+    assert (named.name, named.description) == ("a room", "with a fire")
+    assert named.activities[0].name == "a room"
+    assert as_procedure(risky_room()).name == "problem"
+
+
+def test_costs_without_a_bound_are_constraints_without_one() -> None:
+    procedure = as_procedure(risky_room())
+    assert procedure.bounds.tolist() == [inf]
+    assert (
+        as_procedure(
+            CSSP([[0.0, 1.0]], [0, 1, 1], [[1.0]], [1.0, 0.0], [False, True], "time", ())
+        ).bounds.size
+        == 0
+    )
+
+
+@settings(max_examples=examples(40))
+@given(cssps())
+def test_every_policy_costs_the_same_in_either_form(problem: CSSP) -> None:
+    truth = brute_force(problem)
+    procedure = as_procedure(problem)
+    for rows, costs in list(zip(truth.policies, truth.costs, strict=True))[:10]:
+        single = DeterministicPolicy(problem, rows)
+        whole = as_procedure_policy(procedure, single)
+        assert isinstance(whole, ProcedurePolicy)
+        assert as_single_policy(problem, whole) == single
+        answer = evaluate(procedure, whole)
+        np.testing.assert_allclose(answer.costs, costs, rtol=1e-9, atol=1e-12)
+        assert answer.cost_names == problem.cost_names
+        assert answer.activities[0].expected_executions == 1.0
+        assert answer.violations().keys() == evaluate(problem, single).violations().keys()
+
+
+def test_a_procedures_policy_is_one_already() -> None:
+    policy = as_procedure_policy(as_procedure(risky_room()), DeterministicPolicy(risky_room(), [0, -1]))
+    assert as_procedure_policy(policy.problem, policy) is policy
+
+
+@pytest.mark.parametrize(
+    ("problem", "rows", "expected"),
+    [
+        # A quarter of the time it begins outside, where all is over.
+        (two_starts(2.5), [1, 2, -1], [0.25 * 2.0 + 0.5 * 6.0, 0.25 * 4.0]),
+        (start_in_goal(0.0), [-1, -1], [0.0, 0.0]),
+        # Two goals, and a state that is never entered.
+        (trap(1.0), [2, -1, -1, -1], [7.0, 0.0]),
+    ],
+)
+def test_starts_and_goals_may_be_several(problem: CSSP, rows: list[int], expected: list[float]) -> None:
+    procedure = as_procedure(problem)
+    assert procedure.flattening.separable
+    policy = as_procedure_policy(procedure, DeterministicPolicy(problem, rows))
+    assert evaluate(procedure, policy).costs == pytest.approx(expected)
+
+
+nx = pytest.importorskip("networkx")
+
+
+def test_every_outcome_is_an_edge() -> None:
+    problem = evacuation()
+    graph = problem.to_networkx()
+    assert isinstance(graph, nx.MultiDiGraph)
+    assert list(graph) == list(problem.events)
+    assert (graph.name, graph.graph["start"], graph.graph["end"]) == ("evacuation", "start", "exit")
+    outcomes = [
+        (
+            problem.events[choice.event],
+            problem.events[outcome.event],
+            choice.name,
+            number,
+            outcome.probability,
+            None if outcome.runs is None else problem.activities[outcome.runs].name,
+        )
+        for choice in problem.choices
+        for number, outcome in enumerate(choice.outcomes)
+    ]
+    edges = [(tail, head, *list(data.values())[:-1]) for tail, head, data in graph.edges(data=True)]
+    assert sorted(edges, key=str) == sorted(outcomes, key=str)
+    assert next(iter(graph.edges(data=True)))[2].keys() == {
+        "choice",
+        "outcome",
+        "probability",
+        "activity",
+        "exits",
+    }
+    assert {exits for *_, exits in graph.edges(data="exits")} == {None}
+
+
+def test_every_event_behind_an_exit_has_an_edge() -> None:
+    graph = drone().to_networkx()
+    exits = {(tail, head): exits for tail, head, exits in graph.edges(data="exits")}
+    assert exits == {
+        ("depot", "on the way"): ("waypoint",),
+        ("depot", "lost"): ("crashed",),
+        ("on the way", "home"): ("waypoint",),
+        ("on the way", "lost"): ("crashed",),
+        ("lost", "home"): None,
+    }
+
+
+def test_the_graph_can_be_searched() -> None:
+    graph = evacuation().to_networkx()
+    assert nx.is_directed_acyclic_graph(graph)
+    assert nx.has_path(graph, "start", "exit")
+    at_door = graph.out_edges("at-door-1", data="probability")
+    assert sum(chance for _, _, chance in at_door) == pytest.approx(1.0)
+
+
+def test_without_networkx_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    with pytest.raises(MissingDependency, match=r"networkx.*pip install 'hcssp\[notebook\]'"):
+        evacuation().to_networkx()

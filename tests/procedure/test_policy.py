@@ -10,7 +10,6 @@ import pytest
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.errors import InvalidProblem, UnknownName
 from hcssp.procedure import ProcedurePolicy
-from hcssp.procedure.policy import policy_of
 from small_procedures import dash_last, forking, retrying, risky_room
 
 NOTHING = (np.full(3, -1), np.full(3, -1))
@@ -31,17 +30,17 @@ def test_a_policy_may_only_take_what_is_there() -> None:
     with pytest.raises(InvalidProblem) as caught:
         ProcedurePolicy.compose(retrying(), {(0, None): 1}, (np.array([2, -1]), np.array([1, -1])))
     assert caught.value.violations == (
-        "'start': the policy takes what is not there (flat row 1, but its rows are 0 to 0)",
-        "('cross', 'in'): the policy takes what is not there (flat row 4, but its rows are 2 to 3)",
+        "state 'start': the policy takes row 1, but its rows are 0 to 0 (-1 for none)",
+        "state ('cross', 'in'): the policy takes row 4, but its rows are 2 to 3 (-1 for none)",
     )
 
 
 def test_flat_rows_are_checked_as_well() -> None:
-    with pytest.raises(InvalidProblem, match=r"rows of shape \(2,\), but the flat problem has 5 states"):
+    with pytest.raises(InvalidProblem, match=r"rows of shape \(2,\), but the problem has 5 states"):
         ProcedurePolicy(retrying(), [0, 1])
     with pytest.raises(InvalidProblem, match=r"^the policy's rows: 0\.5 is no whole number"):
         ProcedurePolicy(retrying(), [0.5, 1, -1, 2, 4])
-    with pytest.raises(InvalidProblem, match=r"^'out': the policy takes what is not there .*but it has none"):
+    with pytest.raises(InvalidProblem, match=r"^state 'out': the policy takes row 1, but it has none"):
         ProcedurePolicy(retrying(), [0, 1, 1, 2, 4])
 
 
@@ -58,9 +57,7 @@ def test_nothing_is_done_in_a_goal_and_rows_below_nought_are_none_of_anybodys() 
     assert caught.value.violations == (
         "activity 'cross', state 'out': the policy takes row 1, but the state is a goal; give -1",
     )
-    with pytest.raises(
-        InvalidProblem, match=r"\('cross', 'in'\): .* \(flat row -3, but its rows are 2 to 3\)"
-    ):
+    with pytest.raises(InvalidProblem, match=r"\('cross', 'in'\): .* row -3, but its rows are 2 to 3"):
         ProcedurePolicy.compose(retrying(), {}, (np.array([-3, -1]), np.array([1, -1])))
 
 
@@ -164,5 +161,5 @@ def test_policies_that_do_something_else_or_elsewhere_are_not_equal() -> None:
 
 
 def test_rows_become_a_policy_of_their_kind_of_problem() -> None:
-    assert policy_of(retrying(), dash_last().rows) == dash_last()
-    assert policy_of(risky_room(), np.array([1, -1])) == DeterministicPolicy(risky_room(), [1, -1])
+    assert retrying().policy(dash_last().rows) == dash_last()
+    assert risky_room().policy(np.array([1, -1])) == DeterministicPolicy(risky_room(), [1, -1])

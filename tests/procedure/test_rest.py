@@ -9,11 +9,10 @@ import hcssp
 from brute_force_procedures import brute_force, brute_force_flat
 from hcssp.cssp.reachability import reachable
 from hcssp.errors import BudgetSpent, InvalidProblem, UnknownName
-from hcssp.files import dump_problem
+from hcssp.files.problem_file.dumping import dump_problem
 from hcssp.files.problem_file.loading import load_text
 from hcssp.procedure import HCSSP
-from hcssp.procedure.places import label_called
-from hcssp.procedure.rest import UNDER_WAY, Position, inside, position_of, rest_of
+from hcssp.procedure.rest import UNDER_WAY, Position, inside, label_called, position_of, rest_of
 from random_nestings import random_limits
 from random_procedures import random_procedure
 from volume import some

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import pairwise
-from math import nextafter
 
-import numpy as np
+import pytest
 
-from hcssp.proofs.events import MARGINS, ONE, _Choice, _lowered, _Outcome, rounded_down
+from hcssp.checker.arithmetic import UNIT
+from hcssp.proofs.events import MARGINS, ONE, _Choice, _iterated, _Outcome
 
 
 def test_margins_begin_with_none_and_grow_and_stay_small() -> None:
     assert MARGINS[0] == 0.0
     assert all(before < after for before, after in pairwise(MARGINS))
     # What a margin takes away from the bound is lost, for as many choices as there are in a row.
-    assert MARGINS[-1] < 1e-6
+    assert 8.0 * UNIT * MARGINS[-1] < 1e-3
 
 
 def choice(cost: Fraction, *outcomes: tuple[Fraction, int]) -> _Choice:
@@ -24,16 +24,25 @@ def choice(cost: Fraction, *outcomes: tuple[Fraction, int]) -> _Choice:
     return _Choice(0, ways, cost * ONE)
 
 
-def test_values_that_are_too_high_are_lowered_as_little_as_possible() -> None:
+def test_values_where_an_event_comes_again_are_as_high_as_they_go() -> None:
     # Nine times in ten it is to be tried again: a tenth of a third for each time.
-    third, apart = Fraction(1, 3), np.arange(2)
+    third = Fraction(1, 3)
     again = choice(third / 10, (Fraction(9, 10), 0), (Fraction(1, 10), 1))
-    for tried in (again, choice(third, (Fraction(1), 1))):
-        lowered = _lowered([tried], 2, 1, np.array([0.5, 0.0]), apart)
-        assert lowered == (rounded_down(third), 0.0)
-        assert Fraction(lowered[0]) < third < Fraction(nextafter(lowered[0], 1.0))
+    found = _iterated([again, choice(Fraction(1), (Fraction(1), 1))], 2, 1)
+    assert found is not None
+    assert found[1] == 0.0
+    assert Fraction(found[0]) <= third <= Fraction(found[0]) * (1 + Fraction(1, 10**13))
 
 
-def test_no_value_is_low_enough_where_going_round_pays() -> None:
-    around = choice(Fraction(-1), (Fraction(1), 0))
-    assert _lowered([around], 2, 1, np.array([0.5, 0.0]), np.arange(2)) is None
+def test_an_event_from_which_the_end_is_not_reached_is_expensive() -> None:
+    lost = _Choice(2, (_Outcome(Fraction(1), ((2, 0),)),), ONE)
+    found = _iterated(
+        [choice(Fraction(5), (Fraction(1), 1)), choice(Fraction(1), (Fraction(1), 2)), lost], 3, 1
+    )
+    assert found is not None
+    assert found[0] == pytest.approx(5.0, rel=1e-12)
+    assert found[2] > 1e3
+
+
+def test_no_values_hold_where_a_cycle_has_a_negative_cost() -> None:
+    assert _iterated([choice(Fraction(-1), (Fraction(1), 0))], 2, 1) is None

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from hcssp.checker.arithmetic import holds, slack
 from hcssp.checker.layout import Block
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray
-from hcssp.proofs.feasibility import feasible_values
+from hcssp.proofs.potentials import feasible_values
 from proof_search import ProofSearch
 from random_problems import random_cssp
 

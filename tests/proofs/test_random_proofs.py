@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hcssp.checker import check
-from hcssp.proofs.encoding import from_bytes, to_bytes
+from hcssp.files.certificate import from_bytes, to_bytes
 from proof_search import ProofSearch, searched
 from random_problems import random_cssp
 from random_procedures import random_procedure

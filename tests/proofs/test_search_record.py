@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hcssp.dual.ascent import Dual, Infeasibility
-from hcssp.dual.flat_oracle import FlatOracle
+from hcssp.dual.flat import FlatOracle
 from hcssp.proofs.search_record import SearchRecord, write_down
 from known_optima import roads
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 
 from hcssp.files.problem_file.dumping import dump_problem
-from hcssp.procedure.single import as_procedure
+from hcssp.procedure.model import as_procedure
 from referee.judgement import CURVE, METHODS, OPEN, Finding, TookTooLong, judge
 from referee.pending import PENDING_KINDS
 from referee.wild_problems import FAMILIES, NESTED, Case, make_case
@@ -44,6 +44,8 @@ def methods_for(case: Case) -> tuple[str, ...]:
         chosen.append("flattened")
     if case.seed % 4 == 2 and style in GENTLE:
         chosen += ["milp", "lp"]
+    if case.seed % 4 == 3:
+        chosen.append("dual")
     if case.seed % 4 == 3 and shape and style in GENTLE:
         chosen.append("budgets as published")
     return tuple(chosen)

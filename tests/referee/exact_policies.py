@@ -42,7 +42,7 @@ class ExactPolicy:
         """Whether the secondary costs are within `bounds`, each exceeded by its allowance at most."""
         allowed = [Fraction(0)] * len(bounds) if allowances is None else allowances
         return all(
-            isinf(bound) or cost <= Fraction(bound) + more
+            isinf(bound) or cost <= max(Fraction(bound), Fraction(repr(float(bound)))) + more
             for cost, bound, more in zip(self.costs[1:], bounds, allowed, strict=True)
         )
 
@@ -120,7 +120,8 @@ class ExactProblem:
         starts = flat.row_start.tolist()
         return cls(
             successors=tuple(successors),
-            costs=tuple(tuple(map(Fraction, each)) for each in flat.costs.T.tolist()),
+            # A cost of 1.2 means 6/5, as certificates read it; its double is a little less.
+            costs=tuple(tuple(Fraction(repr(cost)) for cost in each) for each in flat.costs.T.tolist()),
             rows_of=tuple(range(*pair) for pair in pairwise(starts)),
             initial={s: Fraction(p) for s, p in enumerate(flat.initial.tolist()) if p > 0.0},
             goals=frozenset(np.flatnonzero(flat.goals).tolist()),

@@ -12,10 +12,9 @@ from fractions import Fraction
 from math import inf, isfinite, nextafter
 
 from hcssp.checker import check
-from hcssp.contract.ending import Reason
 from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Policy, Progress
-from hcssp.contract.proof import Status
+from hcssp.contract.proof import Reason, Status
 from hcssp.contract.solver import Solver
 from hcssp.cssp.model import CSSP
 from hcssp.errors import DeadEnd
@@ -24,9 +23,10 @@ from hcssp.methods.highs.linear_program import LinearProgram
 from hcssp.methods.highs.mixed_integer import MixedInteger
 from hcssp.methods.paper import BudgetAllocation
 from hcssp.methods.policy_branching import PolicyBranching
+from hcssp.methods.randomised import RandomisedDual
 from hcssp.numerics import OPTIMALITY_TOLERANCE, allowance
 from hcssp.procedure.model import HCSSP
-from hcssp.solving.in_integers import ENUMERATED
+from hcssp.solving.rational_enumeration import ENUMERATED
 from hcssp.solving.solve import solve
 from hcssp.solving.trade_off import trade_off
 from referee.exact_policies import Costs, EveryPolicy, ExactProblem, round_up
@@ -53,6 +53,7 @@ METHODS: dict[str, Solver] = {
     "budgets as published": BudgetAllocation(iterations=inf, mode="published"),
     "milp": MixedInteger(),
     "lp": LinearProgram(),
+    "dual": RandomisedDual(),
 }
 """By the name that findings give them; "flattened" is the exact method on a procedure's flat problem."""
 
@@ -249,13 +250,18 @@ class Referee:
         low = verdict.lower_bound
         if self.optimum is not None and (low == inf or Fraction(low) > self.optimum):
             yield Said("certificate", f"it proves {low!r}, but {_shown(self.optimum)} is possible")
-        elif plan.ending.detail == ENUMERATED:
             return
-        # What was found out is proven, but for the last digits.
-        elif plan.status is Status.OPTIMAL and low < plan.lower_bound * (1.0 - PROVEN):
-            yield Said("certificate", f"it proves {low!r} only, and the plan says {plan.lower_bound!r}")
+        # Everything but the last digits is proven, unless it was found by enumeration in rational numbers.
+        if plan.status is Status.OPTIMAL and low < plan.lower_bound * (1.0 - PROVEN):
+            found = f"it proves {low!r} only, and the plan says {plan.lower_bound!r}"
         elif plan.status is Status.INFEASIBLE and low < inf:
-            yield Said("certificate", f"it proves {low!r} only, and the plan says that there is none")
+            found = f"it proves {low!r} only, and the plan says that there is none"
+        else:
+            return
+        # A certificate of budget allocation rests on a second search, by the exact method.
+        searched = plan if plan.method == "exact" else solve(plan.problem)
+        if searched.ending.detail != ENUMERATED:
+            yield Said("certificate", found)
 
     def _interval(
         self, lower_bound: float, upper_bound: float, policy: Policy | None, plan: Plan | None = None
@@ -269,6 +275,9 @@ class Referee:
         if policy is None:
             if high < inf:
                 yield Said("upper bound", f"{high!r} without a policy")
+            return
+        if policy.is_randomised:
+            # All that is known here are deterministic policies; only the lower bound is about them, too.
             return
         costs = self._costs_of(policy)
         if costs is None:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from hcssp.dual.flat_oracle import FlatOracle
+from hcssp.dual.flat import FlatOracle
 from hcssp.dual.oracle import Oracle
-from hcssp.dual.procedure_oracle import ProcedureOracle
+from hcssp.dual.procedure import ProcedureOracle
 from hcssp.procedure.model import HCSSP
-from hcssp.ssp.region import Region
+from hcssp.ssp.scalar_problem import Region
 from referee.judgement import A_FEW_ROUNDINGS, LAST_DIGITS
 from referee.pending import PENDING_KINDS
 from referee.wild_problems import FAMILIES, Case, make_case

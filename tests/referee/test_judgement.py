@@ -10,16 +10,14 @@ from math import inf, nextafter
 import numpy as np
 import pytest
 
-from hcssp.contract.ending import Ending, Reason
-from hcssp.contract.memory import Problem
 from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Progress
-from hcssp.contract.proof import Infeasible, Interval
-from hcssp.contract.solver import Context
+from hcssp.contract.proof import Ending, Infeasible, Interval, Reason
+from hcssp.contract.solver import Context, Problem
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy
-from hcssp.dual.stochastic import StochasticOptimum
+from hcssp.dual.ascent import StochasticOptimum
 from hcssp.errors import DeadEnd
 from referee import judgement
 from referee.exact_policies import every_policy

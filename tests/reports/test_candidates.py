@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from hcssp.contract.plan import Plan
-from hcssp.contract.stop import Gap
+from hcssp.contract.progress import Gap
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.errors import UnknownName
 from hcssp.evaluation.exact import evaluate
-from hcssp.reports.candidates import (
+from hcssp.reports.page_data import (
     along_curve,
     curve_bounds,
     draw_curve,

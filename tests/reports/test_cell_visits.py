@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.grid import DIRECTIONS, GridWorld
-from hcssp.cssp.levels import Capacity, PlacedGrid, with_levels
+from hcssp.cssp.grid import DIRECTIONS, GridWorld, PlacedGrid
 from hcssp.cssp.policy import NO_ROW
-from hcssp.reports.cell_visits import visited_cells
+from hcssp.cssp.product import Capacity, with_levels
+from hcssp.reports.rooms import visited_cells
 
 
 def test_visits_add_up_and_the_most_visited_state_points() -> None:

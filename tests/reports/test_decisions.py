@@ -5,9 +5,13 @@ from __future__ import annotations
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.reports.decisions import decision_summaries
-from hcssp.reports.plan_words import MOST_STATES, listed_briefly, plan_in_words
-from hcssp.reports.summary import plan_document
+from hcssp.reports.plan_text import (
+    MOST_STATES,
+    decision_summaries,
+    listed_briefly,
+    plan_document,
+    plan_in_words,
+)
 from hcssp.solving.solve import solve
 from solved_building import solved_building
 
@@ -66,7 +70,7 @@ def test_many_decisions_are_cut_with_a_hint() -> None:
     plan = solve(with_activities(corridor(30), lift()))
     words = plan_in_words(plan)
     assert words.count("(rather than crawl), visited once") == MOST_STATES
-    assert f"and {30 - MOST_STATES} more decisions; --json and plan.to_frame() tell them" in words
+    assert f"and {30 - MOST_STATES} more decisions; --json and plan.to_frame() list them" in words
     assert len(plan_document(plan)["activities"]["part 0"]["decisions"]) == 30
 
 

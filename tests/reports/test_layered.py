@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from hcssp.reports.layered import layered
+from hcssp.reports.procedure_graph import layered
 from volume import some
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hcssp.procedure import HCSSP
-from hcssp.reports.levels import level_graph, levels_data
-from hcssp.scenarios.campus import campus
+from hcssp.reports.procedure_graph import level_graph, levels_data
+from hcssp.scenarios.domains.campus import campus
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import hcssp
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.reports.candidates import varied_constraints
-from hcssp.reports.summary import plan_figures
+from hcssp.reports.page_data import varied_constraints
+from hcssp.reports.plan_text import plan_figures
 from small_procedures import risky_room
 
 

@@ -6,14 +6,18 @@ from math import inf
 import numpy as np
 import pytest
 
-from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.plan import Plan
-from hcssp.contract.proof import Infeasible, Interval
-from hcssp.contract.stop import MaxIterations
+from hcssp.contract.progress import MaxIterations
+from hcssp.contract.proof import Ending, Infeasible, Interval, Reason
 from hcssp.cssp.grid import GridWorld
-from hcssp.reports.plan_words import MOST_STATES, Style, aligned, plan_in_words
-from hcssp.reports.summary import constraint_summaries
-from hcssp.reports.words import what_more_would_save
+from hcssp.reports.plan_text import (
+    MOST_STATES,
+    Style,
+    aligned,
+    constraint_summaries,
+    plan_in_words,
+    what_more_would_save,
+)
 from hcssp.solving.solve import solve
 from known_optima import attempts, knapsack
 from small_procedures import retrying
@@ -72,11 +76,17 @@ def test_without_bounds_that_is_said() -> None:
     [
         (Plan(retrying()), "Proven\n  nothing yet"),
         (Plan(retrying(), proof=Infeasible()), "Proven\n  no deterministic policy keeps the bounds"),
-        (Plan(retrying(), proof=Infeasible(ends=False)), "Proven\n  no policy ends: whatever is done"),
-        (Plan(retrying(), proof=Interval(3.0)), "no plan has an expected time below 3.000000; one may exist"),
+        (
+            Plan(retrying(), proof=Infeasible(ends=False)),
+            "Proven\n  no policy ends: every policy may reach a state",
+        ),
+        (
+            Plan(retrying(), proof=Interval(3.0)),
+            "no plan has an expected time below 3.000000; no plan is known yet",
+        ),
         (
             Plan(retrying(), proof=Interval(-inf, 7.0)),
-            "nothing but that this plan keeps its bounds; its expected time is 7",
+            "only that this plan keeps its bounds and has an expected time of 7",
         ),
         (
             Plan(retrying(), proof=Interval(6.0, 8.0)),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import pytest
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
@@ -71,12 +72,16 @@ def test_the_dot_text_is_well_formed(problem: HCSSP) -> None:
     assert lines[0] == 'digraph "x" {'
     assert lines[-1] == "}"
     text = r'"(?:[^"\\]|\\["\\n])*"'
-    node = re.compile(rf"  n\d+ \[label={text}, shape=\w+(, (style=bold|peripheries=2))?\];")
+    node = re.compile(rf"  n\d+ \[label={text}, shape=\w+(, style=(bold|filled))?(, peripheries=2)?\];")
     edge = re.compile(rf"  n(\d+) -> n(\d+)( \[label={text}\])?;")
     nodes = [line for line in lines if node.fullmatch(line)]
     edges = [match for line in lines if (match := edge.fullmatch(line))]
     assert len(nodes) + len(edges) == len(lines) - 5
-    assert sum("peripheries=2" in line for line in nodes) == sum("style=bold" in line for line in nodes) == 1
+    assert sum("style=filled" in line for line in nodes) == sum("style=bold" in line for line in nodes) == 1
+    # As in the paper, an event with a real choice has a double outline.
+    made = Counter(choice.event for choice in problem.choices)
+    doubled = {line.split('"')[1] for line in nodes if "peripheries=2" in line}
+    assert doubled == {problem.events[event] for event, count in made.items() if count > 1}
     known = {line.split()[0][1:] for line in nodes}
     assert {end for match in edges for end in match.groups()[:2]} <= known
 

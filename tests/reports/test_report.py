@@ -15,7 +15,7 @@ from hcssp.cssp.grid import DIRECTIONS, GridWorld
 from hcssp.cssp.model import CSSP
 from hcssp.errors import CannotWrite, NoSolution, UnknownName
 from hcssp.files.fingerprint import fingerprint
-from hcssp.reports.report import curves_around
+from hcssp.reports.page import curves_around
 from hcssp.reports.rooms import passages
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
@@ -72,11 +72,10 @@ def test_a_single_problem_on_a_grid_has_a_page(plan: Plan, tmp_path: Path) -> No
     # The slider moves the only bound there is.
     assert data["varied"] == "damage"
     assert len(data["plans"]) > 2
-    for point in data["curve"]["points"]:
-        if point["own"] is not None:
-            exact = solve(hall(point["bound"]))
-            assert point["limit"] <= exact.upper_bound * (1.0 + 1e-9)
-            assert point["own"] >= exact.lower_bound * (1.0 - 1e-9)
+    for other in data["plans"]:
+        exact = solve(hall(other["bounds"]["damage"]))
+        assert other["limit"] <= exact.upper_bound * (1.0 + 1e-9)
+        assert other["own"] >= exact.lower_bound * (1.0 - 1e-9)
 
 
 def test_the_passage_of_a_single_problem_is_what_its_plan_does(plan: Plan) -> None:

@@ -9,8 +9,7 @@ from hcssp.cli import main
 from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.cssp.grid import DIRECTIONS
 from hcssp.errors import NoSolution
-from hcssp.reports import draw_rooms
-from hcssp.reports.rooms import passages
+from hcssp.reports.rooms import draw_rooms, passages
 from hcssp.scenarios import small_building
 from solved_building import solved_building
 

@@ -7,8 +7,8 @@ import pytest
 
 from hcssp.contract.plan import Plan
 from hcssp.contract.proof import Infeasible
-from hcssp.cssp.levels import Amount, Capacity, Level, LevelLabel
-from hcssp.reports.summary import (
+from hcssp.cssp.product import Amount, Capacity, Level, LevelLabel
+from hcssp.reports.plan_text import (
     ChoiceSummary,
     activity_summaries,
     choice_summaries,
@@ -21,14 +21,17 @@ from small_procedures import forking, retrying
 from solved_building import solved_building
 
 
-def test_a_budget_is_what_the_method_allots_or_else_the_usage() -> None:
+def test_a_budget_is_what_the_method_allocated_and_nothing_else() -> None:
     plan = solved_building().as_procedure()
     without = {each.name: each for each in activity_summaries(plan)}
-    assert all(each.budget == each.usage for each in without.values())
-    allotted = replace(plan, budgets={"return-to-E": {"damage": 5.0}})
-    summaries = {each.name: each for each in activity_summaries(allotted)}
+    assert all(each.budget == {"damage": None} for each in without.values())
+    assert "allocated" not in str(plan)
+    allocated = replace(plan, budgets={"return-to-E": {"damage": 5.0}})
+    summaries = {each.name: each for each in activity_summaries(allocated)}
     assert summaries["return-to-E"].budget == {"damage": 5.0}
-    assert summaries["go-to-door"].budget == without["go-to-door"].usage
+    assert summaries["go-to-door"].budget == {"damage": None}
+    (row,) = [line.split() for line in str(allocated).splitlines() if line.startswith("  return-to-E ")]
+    assert row[5] == "5.0000"
 
 
 def test_an_activity_tells_only_of_the_constraints_that_count_it() -> None:

@@ -17,12 +17,11 @@ from chromium import Browser, find_chromium
 from hcssp.contract.proof import Status
 from hcssp.errors import MissingDependency
 from hcssp.reports import sweep_tables
-from hcssp.reports.plan_words import Style
-from hcssp.reports.sweep_page import sweep_html
-from hcssp.reports.sweep_picture import draw_sweep
+from hcssp.reports.charts import draw_sweep
+from hcssp.reports.page import sweep_html
+from hcssp.reports.plan_text import Style
 from hcssp.reports.sweep_tables import sweep_csv, sweep_document, sweep_in_words, sweep_parquet
-from hcssp.solving.sweep_grid import SweepAxis
-from hcssp.solving.sweep_record import Sweep, SweepPoint
+from hcssp.solving.sweep import Sweep, SweepAxis, SweepPoint
 
 AXES = (
     SweepAxis("locked", False, (0.1, 0.2, 0.3)),
@@ -53,7 +52,7 @@ def test_words_tell_every_point_and_leave_out_what_does_not_vary(found: Sweep) -
     words = sweep_in_words(found, Style())
     assert words.startswith("house: least expected time (min), <b> = 7\n")
     lines = [line.split() for line in words.splitlines()[2:12]]
-    assert lines[0][:3] == ["locked", "damage", "allowed"]
+    assert lines[0][:4] == ["locked", "bound", "on", "damage"]
     assert lines[1] == ["0.1", "1", "-", "no", "plan", "-", "-"]
     assert lines[2] == ["0.1", "2", "19.5000", "20.0000", "2.5%", "1.99999"]
     assert "9 points" in words
@@ -101,6 +100,29 @@ def test_two_axes_are_a_map_and_one_is_a_line(found: Sweep) -> None:
     assert draw_sweep(nothing).axes[0].texts[0].get_text() == "nothing varies"
 
 
+def test_every_line_is_drawn_and_the_legend_hides_none(found: Sweep) -> None:
+    pytest.importorskip("matplotlib", reason="pip install 'hcssp[plot]'")
+    seeds = SweepAxis("seed", False, (1.0, 2.0, 3.0))
+    axes = (
+        SweepAxis("locked", False, (0.1, 0.2, 0.3, 0.4)),
+        seeds,
+        SweepAxis("damage", True, (1.0, 2.0, 5.0)),
+    )
+    solved = next(point for point in found.points if point.found)
+    points = tuple(
+        replace(solved, settings={"locked": locked, "seed": seed}, bounds={"damage": bound})
+        for locked in axes[0].numbers
+        for seed in seeds.numbers
+        for bound in axes[2].numbers
+    )
+    figure = draw_sweep(replace(found, axes=axes, points=points))
+    assert [len(chart.containers) for chart in figure.axes] == [3, 3, 3]
+    assert [chart.get_title() for chart in figure.axes] == [f"bound on damage {bound}" for bound in (1, 2, 5)]
+    figure.canvas.draw()
+    legend = figure.legends[0].get_window_extent()
+    assert all(chart.get_window_extent().x1 <= legend.x0 for chart in figure.axes)
+
+
 def test_the_page_is_whole_and_escapes_names(found: Sweep) -> None:
     page = sweep_html(replace(found, problem="<script>alert(1)</script>"))
     assert "<script>alert(1)" not in page
@@ -139,5 +161,5 @@ def test_sliders_choose_the_combination(page: Browser) -> None:
     assert "expected time (min) 40" in move(2, 1)
     assert page.run("document.querySelectorAll('#heat rect').length") == 10
     assert page.run("document.querySelectorAll('#table tbody tr').length") == 9
-    page.run("document.querySelectorAll('#table button')[4].click()")
+    page.run("document.querySelectorAll('#table tbody button')[4].click()")
     assert page.run("document.getElementById('value-0').textContent") == "0.2"

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import yaml
 
 from hcssp.contract.plan import ProcedurePlan
 from hcssp.cssp.grid import DIRECTIONS
 from hcssp.procedure import HCSSP
-from hcssp.reports.trajectories import draw_runs, run_data
+from hcssp.reports.page_data import draw_runs, run_data
 from hcssp.scenarios import small_building
-from hcssp.scenarios.evacuation import SMALL
+from hcssp.scenarios.domains.evacuation import SMALL
 from hcssp.solving.solve import solve
 from small_procedures import forking, retrying
 
@@ -27,21 +28,21 @@ def test_the_mean_of_many_runs_is_the_exact_cost() -> None:
 
 
 def test_a_run_goes_from_opening_to_opening_and_its_costs_add_up() -> None:
-    problem = small_building(2.0)
+    problem, stated = small_building(2.0), yaml.safe_load(SMALL.text())
     for run in draw_runs(solved(problem).policy, 30, seed=2):
         written = run_data(problem.flattening, run)
         assert written["finished"]
         assert written["before"] == [problem.start]
         event = problem.start
         for leg in written["legs"]:
-            activity = problem.activities[leg["activity"]].name
-            crossing = next(each for each in SMALL.crossings if each.name == activity)
-            assert crossing.leaves == problem.events[event]
-            assert tuple(leg["cell"]) == crossing.start
+            activity = stated["activities"][problem.activities[leg["activity"]].name]
+            choices = stated["procedure"]["events"][problem.events[event]]
+            crossing = choices[problem.activities[leg["activity"]].name]
+            assert leg["cell"] == activity["start"]
             assert len(leg["moves"]) == leg["steps"]
             moved = np.sum([STEPS[move] for move in leg["moves"]], axis=0)
-            assert tuple((np.array(leg["cell"]) + moved).tolist()) == crossing.goal
-            assert problem.events[leg["events"][0]] == crossing.reaches
+            assert (np.array(leg["cell"]) + moved).tolist() == activity["goal"]
+            assert problem.events[leg["events"][0]] == crossing["to"]
             event = leg["events"][-1]
         assert event == problem.end
         steps = sum(leg["steps"] for leg in written["legs"])

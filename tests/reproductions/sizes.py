@@ -10,7 +10,7 @@ import numpy as np
 
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
-from hcssp.dual.flat_oracle import FlatOracle
+from hcssp.dual.flat import FlatOracle
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from reproductions.asking import one_state, run_once, verdicts
 
@@ -196,7 +196,7 @@ def check_nearly_whole_costs() -> list[str]:
     for time in (3, 4, 6):
         cost = time + steps * Fraction(little)
         bound = float(np.nextafter(float(cost), 0.0))
-        rounded = oracle.round_up(bound)
+        rounded = oracle.strategies.round_up(bound)
         if Fraction(rounded) > cost:
             wrong.append(f"{bound!r} was rounded up to {rounded!r}, past a policy of {float(cost)!r}")
     return wrong

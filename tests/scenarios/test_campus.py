@@ -5,10 +5,10 @@ import pytest
 
 import hcssp
 from hcssp.errors import InvalidProblem
-from hcssp.scenarios.campus import Campus, campus
+from hcssp.scenarios.domains.campus import Campus, campus
 
 
-def test_there_are_as_many_as_the_dials_say() -> None:
+def test_there_are_as_many_as_the_parameters_say() -> None:
     problem = campus(buildings=3, floors=4, rooms=2, size=5, floor_plans=3)
     names = [use.name for use in problem.uses]
     assert len(names) == 3 + 3 * 4

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import yaml
 
 from hcssp.errors import InvalidProblem
+from hcssp.files.problem_file.loading import load_parameters, load_text
 from hcssp.procedure import HCSSP
-from hcssp.scenarios.evacuation import (
-    CROSSINGS,
-    ROOMS,
+from hcssp.scenarios.domains.evacuation import (
     SMALL,
     TABLE,
+    TEXT,
     evacuation,
     evacuation_rooms,
     evacuation_text,
     small_building,
 )
+from hcssp.scenarios.scenario import Scenario
+
+STATED = yaml.safe_load(TABLE.text())
+CROSSINGS = STATED["activities"]
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +46,9 @@ def test_the_flat_problem_has_the_papers_number_of_states(problem: HCSSP) -> Non
 
 
 def test_six_rooms_fourteen_activities_and_two_doors(problem: HCSSP) -> None:
-    assert len(ROOMS) == 6
+    assert len(STATED["models"]) == len(problem.positions) == 6
     assert problem.num_activities == 14
-    assert len({(crossing.room, crossing.start, crossing.goal) for crossing in CROSSINGS}) == 14
+    assert len({str(crossing) for crossing in CROSSINGS.values()}) == 14
     assert (problem.events[problem.start], problem.events[problem.end]) == ("start", "exit")
     several = [event for event in range(14) if len(problem.choices_at(event)) > 1]
     assert [problem.events[event] for event in several] == ["start", "hallway-NE-E", "door-1-open"]
@@ -56,9 +61,10 @@ def test_six_rooms_fourteen_activities_and_two_doors(problem: HCSSP) -> None:
     [("NW", 16 + 24 + 10), ("NE", 27 + 20), ("E", 12 + 16), ("W", 24 + 12 + 10), ("SE", 21), ("SW", 18 + 22)],
 )
 def test_hazardous_cells(problem: HCSSP, room: str, hazardous: int) -> None:
-    for crossing in CROSSINGS:
-        if crossing.room == room:
-            assert len(damage_cells(problem, crossing.name)) == hazardous
+    crossings = [name for name, crossing in CROSSINGS.items() if crossing["model"] == room]
+    assert crossings
+    for name in crossings:
+        assert len(damage_cells(problem, name)) == hazardous
 
 
 def test_the_corners_of_a_hazard_are_where_they_belong(problem: HCSSP) -> None:
@@ -116,17 +122,19 @@ def test_a_scaled_building_has_blocks_for_cells() -> None:
 
 @pytest.mark.parametrize("scale", [1, 2, 5])
 def test_openings_stay_in_the_wall_and_face_each_other(scale: int) -> None:
-    building = TABLE.scaled(scale)
-    corners = building.corners()
+    building = evacuation(scale=scale)
     on_the_map = {}
-    for crossing in building.crossings:
-        room = building.rooms[crossing.room]
-        for event, (column, row) in ((crossing.leaves, crossing.start), (crossing.reaches, crossing.goal)):
+    for choice in building.choices:
+        outcome = choice.outcomes[0]
+        if outcome.runs is None:
+            continue
+        activity = building.activities[outcome.runs]
+        room, corner = activity.cssp.world, building.positions[activity.room]
+        (start,), (goal,) = room.starts, room.goals
+        for event, (column, row) in ((choice.event, start), (outcome.event, goal)):
             assert (column in (0, room.width + 1)) != (row in (0, room.height + 1))
-            corner = corners[crossing.room]
-            on_the_map.setdefault(event, set()).add((corner[0] + column, corner[1] + row))
-    doors = {door.at: {door.at, door.opened, door.locked} for door in building.doors}
-    for same in doors.values():
+            on_the_map.setdefault(building.events[event], set()).add((corner[0] + column, corner[1] + row))
+    for same in ([f"at-door-{n}", f"door-{n}-open", f"door-{n}-locked"] for n in (1, 2)):
         assert len(set.union(*(on_the_map[event] for event in same))) == 1
     # The paper's way into room SE is a column off the way out of room E, for one of two activities.
     off = on_the_map.pop("hallway-E-SE")
@@ -146,7 +154,7 @@ def test_rooms_can_be_drawn(problem: HCSSP) -> None:
     assert [len(rooms[activity.name].cells) for activity in problem.activities] == [
         activity.cssp.num_states for activity in problem.activities
     ]
-    assert TABLE.corners() == {
+    assert problem.positions == {
         "NW": (0, 0),
         "NE": (40, 0),
         "W": (0, 35),
@@ -161,4 +169,14 @@ def test_the_small_building() -> None:
     assert problem.num_activities == 5
     assert problem.flattening.num_states == 6 + sum(a.cssp.num_states - 1 for a in problem.activities)
     assert problem.flattening.num_states < 100
-    assert SMALL.corners() == {"W": (0, 0), "E": (5, 0), "SW": (0, 4)}
+    assert problem.positions == {"W": (0, 0), "E": (5, 0), "SW": (0, 4)}
+
+
+@pytest.mark.parametrize("scenario", [TABLE, TEXT, SMALL])
+def test_the_file_of_a_problem_states_it(scenario: Scenario) -> None:
+    loaded = load_text(scenario.text())
+    assert loaded == scenario.make()
+    assert (loaded.name, loaded.description) == (scenario.name, scenario.description)
+    assert {name: float(value) for name, value in load_parameters(scenario.starter_file).items()} == (
+        {each.name: each.default for each in (TABLE if scenario is TEXT else scenario).parameters}
+    )

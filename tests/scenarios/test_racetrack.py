@@ -8,7 +8,7 @@ import pytest
 
 from hcssp.cssp import CSSP, prepare
 from hcssp.errors import InvalidProblem
-from hcssp.scenarios.racetrack import ACCELERATIONS, TRACK, racetrack
+from hcssp.scenarios.domains.racetrack import ACCELERATIONS, TRACK, racetrack
 from hcssp.solving.solve import solve
 
 START = (4, 4, 0, 0)

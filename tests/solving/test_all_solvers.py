@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 
 from hcssp.contract.plan import Plan
+from hcssp.contract.progress import Gap, MaxIterations
 from hcssp.contract.proof import Infeasible, Status
 from hcssp.contract.solver import Solver
-from hcssp.contract.stop import Gap, MaxIterations
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.errors import NoSolution
 from hcssp.evaluation import evaluate
 from hcssp.methods.anytime import Anytime
-from hcssp.methods.highs.linear_program import LinearProgram
 from hcssp.methods.highs.mixed_integer import MixedInteger
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
@@ -31,7 +30,7 @@ EXACT: dict[str, Solver] = {
     "policy branching by sweeps": PolicyBranching(evaluation="sweep"),
     "anytime": Anytime(),
 }
-INEXACT: dict[str, Solver] = {"the dual alone": Anytime(iterations=0), "linear program": LinearProgram()}
+INEXACT: dict[str, Solver] = {"the dual alone": Anytime(iterations=0)}
 SOLVERS = EXACT | INEXACT | {"mixed-integer program": MixedInteger()}
 
 

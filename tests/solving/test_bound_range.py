@@ -8,7 +8,7 @@ import pytest
 import brute_force_procedures
 from brute_force import brute_force
 from hcssp.errors import InvalidProblem
-from hcssp.solving.bound_range import CLOSE_ENOUGH, bound_range
+from hcssp.solving.trade_off import bound_range
 from random_problems import random_cssp
 from random_procedures import random_procedure
 from volume import some
@@ -36,7 +36,7 @@ def test_above_the_range_the_best_plan_is_the_same_where_other_bounds_bind(seed:
     low, high = bound_range(problem.with_bounds({name: 1.0, other: (least + most) / 2}), name)
     assert low == pytest.approx(costs[:, 1].min())
     within = kept[kept[:, 1] <= high * (1 + 1e-9) + 1e-12, 0].min()
-    assert within <= kept[:, 0].min() * (1 + CLOSE_ENOUGH) / (1 - CLOSE_ENOUGH) + 1e-9
+    assert within <= kept[:, 0].min() * (1 + 1e-3) / (1 - 1e-3) + 1e-9
 
 
 def test_there_must_be_a_plan_and_a_constraint() -> None:

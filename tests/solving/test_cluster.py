@@ -16,13 +16,13 @@ import pytest
 from hcssp.cli import main
 from hcssp.comparison.measuring import measure_all
 from hcssp.comparison.suite import Instance
-from hcssp.contract.ending import Reason
 from hcssp.contract.progress import Progress
+from hcssp.contract.proof import Reason
 from hcssp.cssp.model import CSSP
 from hcssp.files.search_file import load_search
-from hcssp.methods import coordinator
+from hcssp.methods import parallel_search
 from hcssp.procedure.model import HCSSP
-from hcssp.scenarios.stages import stages
+from hcssp.scenarios.domains.hazard_grid import stages
 from hcssp.solving.solve import solve
 from random_problems import random_cssp
 from random_procedures import random_procedure
@@ -45,11 +45,9 @@ PROBLEMS: list[CSSP | HCSSP] = [
 @pytest.fixture(autouse=True)
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers are called at once and answer after one node each: small problems go back and forth."""
-    monkeypatch.setattr(coordinator, "ALONE_SECONDS", 0.0)
-    monkeypatch.setattr(coordinator, "STARTING_SECONDS", 0.0)
-    monkeypatch.setattr(coordinator, "NODES_ALONE", 1)
-    monkeypatch.setattr(coordinator, "SCARCE_SECONDS", 0.0)
-    monkeypatch.setattr("hcssp.workers.dask_cluster.SECONDS_TO_CONNECT", HANG_GUARD)
+    eager = parallel_search.ParallelParameters(alone_seconds=0.0, alone_nodes=1, scarce_seconds=0.0)
+    monkeypatch.setattr(parallel_search, "DEFAULT_PARAMETERS", eager)
+    monkeypatch.setattr("hcssp.workers.SECONDS_TO_CONNECT", HANG_GUARD)
 
 
 @pytest.fixture(scope="module")
@@ -87,23 +85,26 @@ def test_the_command(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
 def test_instances_of_a_benchmark(
     cluster: Any, client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    chosen = ["--domain", "small-building", "--method", "exact", "--method", "lp", "--peer", "none"]
+    chosen = ["--problem", "small-building", "--method", "exact", "--method", "lp", "--peer", "none"]
     where = ["--scheduler", cluster.scheduler_address, "--out", str(tmp_path)]
     assert main(["bench", *chosen, *where, "--json", "--time-limit", "600"]) == 0
     exact, lp = json.loads(capsys.readouterr().out)["measurements"]
     assert exact["upper_bound"] == pytest.approx(27.7191, abs=1e-4)
     assert (exact["status"], lp["status"]) == ("optimal", "optimal")
-    # One worker is killed over a run, and another makes it; nobody is at work when nobody listens any more.
+    # One worker is killed over a run, and another makes it.
     slow = (Instance("campus"), "milp")
     measurements = measure_all([(Instance("small-building"), "lp"), slow], 600.0, client)
-    assert next(measurements).contestant == "lp"
+    assert next(measurements).solver == "lp"
     running = measurements_of(client.run(os.getpid).values())
     (victim,) = running.values()
     os.kill(victim, signal.SIGKILL)
     assert_gone(running)
-    running = measurements_of(client.run(os.getpid).values())
+    again = measurements_of(client.run(os.getpid).values())
     measurements.close()
-    assert_gone(running)
+    # On a cluster of somebody else's a run goes on until its time limit.
+    for process in again:
+        os.kill(process, signal.SIGKILL)
+    assert_gone(again)
 
 
 SEARCH = """
@@ -111,12 +112,13 @@ import sys, time
 from distributed import Client
 from hcssp import solve
 from hcssp.extend import save_search, SearchRecord
-from hcssp.methods import coordinator
-from hcssp.scenarios.stages import stages
+from hcssp.methods import parallel_search
+from hcssp.scenarios.domains.hazard_grid import stages
 
 if __name__ == "__main__":
-    coordinator.ALONE_SECONDS, coordinator.NODES_ALONE, coordinator.SCARCE_SECONDS = 0.0, 1, 0.0
-    coordinator.STARTING_SECONDS = 0.0
+    parallel_search.DEFAULT_PARAMETERS = parallel_search.ParallelParameters(
+        alone_seconds=0.0, alone_nodes=1, scarce_seconds=0.0
+    )
     problem, record = stages(8, seed=4), SearchRecord()
 
     def save(progress):

@@ -12,14 +12,12 @@ from functools import partial
 
 import pytest
 
-from hcssp.contract.ending import Ending, Reason
-from hcssp.contract.memory import Problem
 from hcssp.contract.plan import Plan
-from hcssp.contract.progress import Progress
-from hcssp.contract.proof import Status
-from hcssp.contract.solver import Context
-from hcssp.contract.stop import FirstPlan, Gap, Interrupter, MaxIterations
+from hcssp.contract.progress import FirstPlan, Gap, Interrupter, MaxIterations, Progress
+from hcssp.contract.proof import Ending, Reason, Status
+from hcssp.contract.solver import Context, Problem
 from hcssp.methods.highs.mixed_integer import MixedInteger
+from hcssp.methods.highs.running import HighsParameters
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
@@ -79,13 +77,11 @@ def test_one_interrupter_stops_many_searches_and_can_be_reset() -> None:
     assert solve(knapsack(6.0), stop=[interrupter]).ending.reason is Reason.PROVED
 
 
-def test_highs_is_interrupted_while_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hcssp.methods.highs.running._WAIT_FOR_STOP", HANG_GUARD)
+def test_highs_is_interrupted_while_it_works() -> None:
+    method = MixedInteger(parameters=HighsParameters(stop_seconds=HANG_GUARD))
     interrupter = Interrupter()
     threads = threading.active_count()
-    plan = solve(
-        small_building(2.0), MixedInteger(), interrupter, on_progress=lambda _: interrupter.interrupt()
-    )
+    plan = solve(small_building(2.0), method, interrupter, on_progress=lambda _: interrupter.interrupt())
     assert plan.ending == Ending(Reason.INTERRUPTED)
     assert threading.active_count() <= threads
 

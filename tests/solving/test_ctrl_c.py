@@ -16,16 +16,14 @@ from typing import Any
 import pytest
 
 from hcssp import deadline
-from hcssp.contract.ending import Reason
 from hcssp.contract.plan import Plan
-from hcssp.contract.progress import Progress
-from hcssp.contract.stop import MaxRuntime
+from hcssp.contract.progress import MaxRuntime, Progress
+from hcssp.contract.proof import Reason
 from hcssp.cssp.model import CSSP
 from hcssp.deadline import seconds_left
 from hcssp.procedure import HCSSP
 from hcssp.scenarios import small_building
-from hcssp.solving.findings import Findings
-from hcssp.solving.solve import solve
+from hcssp.solving.solve import Findings, solve
 from known_optima import knapsack
 from small_procedures import fork_in_the_middle
 

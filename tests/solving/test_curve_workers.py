@@ -10,10 +10,8 @@ import pytest
 from hcssp.cli import main
 from hcssp.contract.proof import Infeasible
 from hcssp.scenarios import small_building
-from hcssp.scenarios.stages import stages
-from hcssp.solving.curve_workers import be_ready
-from hcssp.solving.expected_times import LAST_PER_WORKER, ExpectedTimes
-from hcssp.solving.trade_off import CurvePoint, TradeOff, trade_off
+from hcssp.scenarios.domains.hazard_grid import stages
+from hcssp.solving.trade_off import CurvePoint, TradeOff, be_ready, trade_off
 from hcssp.workers import open_workers
 
 pytestmark = pytest.mark.slow
@@ -54,23 +52,6 @@ def test_several_bounds_and_no_time() -> None:
     assert not isnan(together.least)
 
 
-def test_the_last_points_begin_with_those_that_will_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Told(ExpectedTimes):
-        def of(self, place: int) -> float:
-            return float(place)
-
-    problem = stages(6, seed=4)
-    bounds = [float(problem.bounds[0]) * (0.9 + 0.1 * step) for step in range(LAST_PER_WORKER + 2)]
-    alone = trade_off(problem, "budget 0", bounds, gap=1e-6)
-    monkeypatch.setattr("hcssp.solving.curve_workers.ExpectedTimes", Told)
-    told: list[CurvePoint] = []
-    with open_workers(jobs=1) as workers:
-        together = trade_off(problem, "budget 0", bounds, 1e-6, on_point=told.append, executor=workers)
-    assert [point.bound for point in told] == [*bounds[:2], *reversed(bounds[2:])]
-    for one, two in zip(figures(alone), figures(together), strict=True):
-        assert two == pytest.approx(one, rel=2e-6)
-
-
 def test_a_worker_that_dies_costs_no_point() -> None:
     problem = stages(6, seed=4)
     bounds = [float(problem.bounds[0]) * share for share in (0.9, 1.0, 1.1, 1.2)]
@@ -78,7 +59,7 @@ def test_a_worker_that_dies_costs_no_point() -> None:
     killed: list[int] = []
     with open_workers(jobs=2) as workers:
         # Until it is there nobody would be killed.
-        for call in workers.warm_up(be_ready, 1):
+        for call in workers.warm_up(be_ready):
             call.result()
 
         def kill(point: CurvePoint) -> None:
@@ -88,8 +69,8 @@ def test_a_worker_that_dies_costs_no_point() -> None:
                     os.kill(process, signal.SIGKILL)
 
         together = trade_off(problem, "budget 0", bounds, gap=1e-6, on_point=kill, executor=workers)
-        assert len(killed) == 1
-        assert workers.process_ids != killed
+        assert len(killed) == 2
+        assert not set(workers.process_ids) & set(killed)
     for one, two in zip(figures(alone), figures(together), strict=True):
         assert two == pytest.approx(one, rel=2e-6)
 

@@ -10,24 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hcssp.contract.ending import Ending, Reason
-from hcssp.contract.memory import Problem
-from hcssp.contract.progress import Progress
-from hcssp.contract.proof import Infeasible, Status
-from hcssp.contract.solver import Context, Solver
-from hcssp.contract.stop import Gap
+from hcssp.contract.progress import Gap, Progress
+from hcssp.contract.proof import Ending, Infeasible, Reason, Status
+from hcssp.contract.solver import Context, Problem, Solver
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy
-from hcssp.dual.stochastic import StochasticOptimum
+from hcssp.dual.ascent import StochasticOptimum
 from hcssp.errors import DeadEnd
 from hcssp.evaluation import evaluate
 from hcssp.methods.anytime import Anytime
 from hcssp.methods.paper import BudgetAllocation
 from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.reports.summary import plan_document
-from hcssp.reports.words import what_lots_could_do
-from hcssp.solving import in_integers
+from hcssp.reports.plan_text import plan_document, randomised_optimum
+from hcssp.solving import rational_enumeration
 from hcssp.solving.solve import solve
 from hcssp.solving.trade_off import trade_off
 from known_optima import roads
@@ -80,7 +76,7 @@ def test_the_graph_says_why_a_search_found_nothing() -> None:
     unending = solve(jump_or_walk(walk=False), told)
     assert unending.proof == Infeasible(ends=False)
     assert unending.message.startswith(
-        "no policy ends: whatever is done, it may come to where the end cannot"
+        "no policy ends: every policy may reach a state from which the end cannot"
     )
     document = plan_document(unending)
     assert (document["status"], document["infeasible_because"]) == ("infeasible", "no policy ends")
@@ -111,7 +107,7 @@ def test_no_search_ends_proved_beside_a_gap(
     lower_bound: float, stop: Any, reason: Reason, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A problem as small as this is decided in rational numbers otherwise.
-    monkeypatch.setattr(in_integers, "MOST_STATES", 0)
+    monkeypatch.setattr(rational_enumeration, "MOST_STATES", 0)
     steps = Says(
         Progress(lower_bound=lower_bound, upper_bound=6.0, incumbent=THROUGH, ending=Ending(Reason.PROVED))
     )
@@ -121,7 +117,7 @@ def test_no_search_ends_proved_beside_a_gap(
     else:
         assert plan.ending.reason is reason
     if plan.ending.reason is Reason.ROUNDING:
-        assert "cannot be told apart in double precision" in plan.ending.in_words
+        assert "is lost in double precision" in plan.ending.in_words
 
 
 def mixed(weights: list[float], value: float, bound: float = 4.0) -> Any:
@@ -136,17 +132,15 @@ def mixed(weights: list[float], value: float, bound: float = 4.0) -> Any:
 def test_lots_are_promised_only_if_they_were_found() -> None:
     found = mixed([0.5, 0.5], 5.0)
     assert found.randomised_cost == 5.0
-    assert what_lots_could_do(found) == "a plan that draws lots could reach 5"
-    assert "a plan that draws lots could reach 5" in str(found)
+    assert randomised_optimum(found) == "the best randomised policy reaches 5"
+    assert "the best randomised policy reaches 5" in str(found)
     # The bound is loose: what was found is not what no plan is below.
-    loose = what_lots_could_do(mixed([0.5, 0.5], 3.0))
-    assert loose == (
-        "a plan that draws lots could reach 5; no plan can be below 3.000000, not even one that draws lots"
-    )
+    loose = randomised_optimum(mixed([0.5, 0.5], 3.0))
+    assert loose == ("a randomised policy reaches 5; no policy is below 3.000000, randomised or not")
     # The mixture breaks the bound: nothing was found.
     broken = mixed([0.25, 0.75], 3.0)
     assert broken.randomised_cost is None
-    assert what_lots_could_do(broken) == "no plan can be below 3.000000, not even one that draws lots"
+    assert randomised_optimum(broken) == "no policy is below 3.000000, randomised or not"
     assert "could reach" not in str(broken)
 
 

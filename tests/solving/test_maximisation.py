@@ -18,12 +18,8 @@ from hcssp.cli import main
 from hcssp.errors import OutOfPrecision
 from hcssp.files.problem_file.loading import load_text
 from hcssp.numerics import is_feasible
-from hcssp.reports import draw_budget, draw_histograms, draw_history, look_ahead
-from hcssp.reports.charts import draw_trade_off
-from hcssp.reports.plan_words import plan_in_words
-from hcssp.reports.words import what_is_proven, what_it_costs
-from hcssp.solving import reward_potential
-from hcssp.solving.reward_potential import _Groups
+from hcssp.reports.charts import draw_budget, draw_histograms, draw_history, draw_trade_off, look_ahead
+from hcssp.reports.plan_text import plan_in_words, what_is_proven, what_it_costs
 from random_nestings import random_limits
 from random_problems import random_cssp
 from random_procedures import random_procedure
@@ -98,6 +94,33 @@ def test_a_procedure_keeps_its_activities(seed: int) -> None:
         assert plan.cost(name) <= bound * (1 + 1e-9) + 1e-14
 
 
+@pytest.mark.parametrize("seed", [23, 27, 38, 42, 59, 71, 146, 159])
+@pytest.mark.parametrize("weights", [{"damage": -1.0}, {"time": 0.5}, {"time": 0.75, "damage": -0.25}])
+def test_choices_that_would_have_to_cost_get_steps_that_pay(seed: int, weights: dict[str, float]) -> None:
+    problem = random_procedure(seed, cycles=seed % 2 == 1, several_exits=seed % 4 >= 2)
+    try:
+        shaped = maximise(problem, weights)
+    except hcssp.errors.UnboundedReward:
+        return
+    counted = maximise(problem.flattening.cssp, {name: weights[name] for name in weights})
+    every = brute_force_flat(counted)
+    names = counted.cost_names
+    gained = sum(weight * every.costs[:, names.index(name)] for name, weight in weights.items())
+    kept = np.all(every.costs[:, 1:] <= counted.bounds * (1 + 1e-9) + 1e-14, axis=1)
+    assert shaped.reward is not None
+    assert shaped.reward.most == pytest.approx(gained.max(), abs=1e-6, rel=1e-6)
+    plan = hcssp.solve(shaped)
+    if not kept.any():
+        assert plan.status is hcssp.Status.INFEASIBLE
+        return
+    assert plan.reward is not None
+    best = gained[kept].max()
+    assert plan.reward.value == pytest.approx(best, rel=1e-6, abs=1e-6)
+    assert plan.reward.at_most >= best - 1e-12 * (1.0 + abs(best))
+    for name, bound in zip(problem.constraint_names, problem.bounds, strict=True):
+        assert plan.cost(name) <= bound * (1 + 1e-9) + 1e-14
+
+
 @pytest.mark.parametrize(
     "family",
     [
@@ -128,29 +151,38 @@ def test_no_policy_exceeds_what_is_proven_not_even_by_a_rounding_error(family: s
 
 
 @pytest.mark.parametrize("family", ["natural", "ties", "rare", "procedure: natural", "retries: natural"])
-def test_policy_iteration_and_the_linear_program_agree(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_greatest_negative_cost_is_that_of_the_cheapest_plan(family: str) -> None:
     for seed in range(3):
         problem = make_case(family, seed).problem
-        weights = {problem.primary_name: -1.0}
-        quick = maximise(problem, weights).reward
-        with monkeypatch.context() as patched:
-            patched.setattr(_Groups, "_by_policies", _Groups._by_program)
-            slow = maximise(problem, weights).reward
-        assert quick is not None
-        assert slow is not None
-        assert quick.most == pytest.approx(slow.most, rel=1e-6)
+        reward = maximise(problem, {problem.primary_name: -1.0}).reward
+        free = problem.with_bounds(dict.fromkeys(problem.constraint_names, np.inf))
+        assert reward is not None
+        # In a rare case the rewards are 14 orders of magnitude apart.
+        share = 1e-3 if family == "rare" else 1e-6
+        assert reward.most == pytest.approx(-hcssp.solve(free).upper_bound, rel=share)
 
 
-def test_a_large_procedure_needs_no_linear_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(*_: object) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr(reward_potential, "least_potential", never)
+def test_a_large_procedure() -> None:
     campus = hcssp.find_problem("campus", {"buildings": 1})
     shaped = maximise(campus, {"time": -1.0})
     assert shaped.reward is not None
     fastest = hcssp.solve(campus.with_bounds(damage=np.inf))
     assert shaped.reward.most == pytest.approx(-fastest.upper_bound, rel=1e-6)
+
+
+def test_a_long_run_of_small_rewards_beside_a_large_one() -> None:
+    """What the inequalities hold by adds up over two million steps."""
+    mine = hcssp.CSSPBuilder(cost_names=("gold",))
+    left, right, home = mine.add_state("left"), mine.add_state("right"), mine.add_goal("home")
+    mine.add_action(left, "dig", to=right, costs={"gold": 2.5e-4})
+    mine.add_action(left, "sell", to=home, costs={"gold": 400.0})
+    mine.add_action(right, "dig", to={left: 1.0 - 1e-6, home: 1e-6}, costs={"gold": 2.5e-4})
+    mine.set_initial(right)
+    plan = hcssp.solve(maximise(mine.build(), "gold"))
+    assert plan.reward is not None
+    assert plan.reward.value == pytest.approx(500.0, rel=1e-6)
+    assert plan.reward.at_most <= 500.01
+    assert plan.gap <= 1e-4
 
 
 def fishing(*, stay: float = 0.5) -> hcssp.HCSSP:
@@ -233,7 +265,7 @@ def test_a_loop_that_gains_is_named_unless_nobody_who_ends_can_use_it() -> None:
     costly = maximise(walk(gold=1.0, toll=1.5), {"gold": 1.0, "toll": -1.0})
     assert costly.reward is not None
     assert costly.reward.most == pytest.approx(1.0, abs=1e-6)
-    with pytest.raises(hcssp.errors.UnsupportedProblem, match="cancel out, to within what double"):
+    with pytest.raises(hcssp.errors.UnsupportedProblem, match="cancel out, within double"):
         maximise(walk(gold=1.0, toll=1.0), {"gold": 1.0, "toll": -1.0})
 
 
@@ -320,10 +352,10 @@ def test_a_file_says_what_to_maximise_and_words_speak_of_it(
     assert "problem: greatest expected gold, wear at most 4" in words
     assert "the best deterministic plan has an expected gold of 2" in words
     assert "this plan is the best there is, to six digits" in words
-    assert "wear: 2 expected, at most 4 allowed; price 1: gold that a little more would gain" in words
+    assert "wear: 2 expected, at most 4 allowed; price 1 (gold gained per additional unit" in words
     solved = plan.as_procedure()
     told = what_it_costs(solved.problem, {name: plan.cost(name) for name in ("gold missed", "gold", "wear")})
-    assert told.startswith("Following this plan has an expected gold of 2")
+    assert told.startswith("This plan has an expected gold of 2")
     assert "expected gold above 2.0" in what_is_proven(plan)
     assert "optimal" in what_is_proven(plan)
     loose = replace(plan, proof=hcssp.extend.Interval(3.0, plan.upper_bound))
@@ -354,7 +386,7 @@ def test_no_command_speaks_of_what_is_missed(tmp_path: Path, capsys: pytest.Capt
         ("check", proof),
         ("show",),
         ("curve", "--from", 2, "--to", 6, "--points", 2, "--csv", csv),
-        ("report", saved, "--output", page),
+        ("report", saved, "--out", page),
     ):
         assert main([name, str(file), *map(str, options)]) == 0
         told[name], progress = capsys.readouterr()
@@ -372,11 +404,11 @@ def test_no_command_speaks_of_what_is_missed(tmp_path: Path, capsys: pytest.Capt
 def test_notebooks_and_pictures_speak_of_the_reward() -> None:
     plan = hcssp.solve(load_text(GOLD))
     curve = hcssp.trade_off(plan.problem, "wear", [2.0, 6.0])
-    assert repr(plan).startswith("<Plan for problem: optimal, gold in [2, 2.0")
+    assert repr(plan).startswith("<Plan for problem: optimal, gold in [2, 2")
     for shown in (plan, plan.problem, curve):
         assert "missed" not in shown._repr_html_()
-    assert "maximised" in plan._repr_html_()
-    assert "greatest expected gold" in curve._repr_html_()
+    assert "maximised" in plan.problem._repr_html_()
+    assert curve.plot().get_ylabel() == "greatest expected gold"
     labels = [axes.get_ylabel() for axes in draw_trade_off(curve).axes]
     assert labels == ["greatest expected gold", "price: gold gained by one more unit of wear"]
     assert draw_history(plan).axes[0].get_ylabel() == "expected gold"
@@ -397,8 +429,8 @@ def test_the_parts_of_a_profit_are_told_beside_it(capsys: pytest.CaptureFixture[
     words = plan_in_words(plan)
     assert "greatest expected reward" in words
     (line,) = [line for line in words.splitlines() if line.startswith("  in all")]
-    # The reward, then wear and its bound, then gold, which has none.
-    assert line.split() == ["in", "all", "2.0000", "2.0000", "4.0000", "2.0000", "inf"]
+    # The reward, then wear, then gold; the method allocates no budgets.
+    assert line.split() == ["in", "all", "2.0000", "2.0000", "2.0000"]
     found = hcssp.robustness(plan.problem, plan.policy, within=0.2)
     assert (found.cost_names, found.greatest) == (("reward", "wear", "gold"), True)
     assert found.worst.tolist() == pytest.approx([2 - 1 / 3, 2.5, 2.5])

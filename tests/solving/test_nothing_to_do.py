@@ -50,7 +50,7 @@ def test_every_command_tells_it(
         "evaluate mine.yaml plan.json",
         "simulate mine.yaml plan.json --runs 10",
         "check mine.yaml proof.cert",
-        "show mine.yaml --dot -",
+        "show mine.yaml --plot -",
         "report mine.yaml plan.json --points 3",
     ):
         assert main([*command.split(), "-q"]) == 0, capsys.readouterr().err

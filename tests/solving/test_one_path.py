@@ -12,9 +12,7 @@ from hcssp.checker.checking import check
 from hcssp.contract.plan import Plan
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
-from hcssp.procedure.elements import Choice, Outcome
-from hcssp.procedure.model import HCSSP
-from hcssp.procedure.single import as_procedure, runs_one_activity
+from hcssp.procedure.model import HCSSP, Choice, Outcome, as_procedure, runs_one_activity
 from hcssp.solving.solve import solve
 from random_problems import random_cssp
 from small_procedures import forking, retrying

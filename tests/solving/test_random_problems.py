@@ -43,6 +43,9 @@ def complaints(problem: CSSP, result: Plan, optimum: float, exact: bool) -> list
     for before, after in zip(result.trace, result.trace[1:], strict=False):
         if after.lower_bound < before.lower_bound or after.upper_bound > before.upper_bound:
             found.append(f"the interval widens from {before} to {after}")
+    if result.policies == "randomised":
+        # Its policy may be better than any deterministic one, see tests/methods/test_randomised.py.
+        return [each for each in found if not each.startswith("upper bound")]
     if result.evaluation is not None:
         evaluation = evaluate(problem, DeterministicPolicy(problem, result.policy.rows))
         if not evaluation.keeps_bounds() or evaluation.costs[0] != result.upper_bound:

@@ -22,7 +22,7 @@ def test_options_reach_the_solver() -> None:
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_takes_the_options_that_it_lists(name: str) -> None:
     method = find_method(name)
-    assert tuple(signature(method.make).parameters) == method.options
+    assert set(method.options) <= set(signature(type(method.make())).parameters)
 
 
 def test_an_unknown_method_is_told_with_a_guess() -> None:

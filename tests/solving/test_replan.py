@@ -14,10 +14,10 @@ from hcssp.contract.plan import Plan
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import BudgetSpent, InvalidProblem
+from hcssp.evaluation.chain import policy_chain
 from hcssp.evaluation.exact import expected_remaining
-from hcssp.procedure import policy_chain
-from hcssp.scenarios.building import Room
-from hcssp.scenarios.evacuation import SMALL
+from hcssp.files.problem_file.loading import load_text
+from hcssp.scenarios.domains.evacuation import SMALL
 from random_nestings import random_limits
 from random_procedures import random_procedure
 from volume import some
@@ -30,8 +30,7 @@ def plan() -> Plan:
 
 def changed_building() -> hcssp.HCSSP:
     """The door's room burns elsewhere."""
-    rooms = {**SMALL.rooms, "SW": Room((0, 1), 4, 2, ((2, 2, 1, 1),))}
-    return replace(SMALL, rooms=rooms).procedure(2.0)
+    return load_text(SMALL.text().replace("at: [2, 1, 1, 1]", "at: [2, 2, 1, 1]"))
 
 
 def test_what_was_spent_counts(plan: Plan) -> None:
@@ -202,6 +201,33 @@ def test_a_run_goes_on_by_the_new_plan(plan: Plan) -> None:
     assert new.replan(spent={"damage": 0.2}).decision.budget_left == pytest.approx({"damage": 1.1})
 
 
+def test_the_old_plan_is_kept_if_no_better_one_is_found(plan: Plan) -> None:
+    run = plan.start()
+    for seen in (None, (0, 2), (1, 2)):
+        run.step(seen)
+    # Nothing has changed, so what is left of the best plan is the best plan.
+    same = run.replan()
+    assert same.plan is not None
+    assert same.plan.kept
+    assert same.plan.upper_bound == pytest.approx(run.decision.remaining["time"])
+    # With more of the budget left there is a better one.
+    richer = run.replan(spent={"damage": 0.0}, problem=hcssp.small_building(bound=4.0))
+    assert not richer.plan.kept
+    assert richer.plan.upper_bound < same.plan.upper_bound
+    assert not hcssp.solve(hcssp.small_building(bound=2.0)).kept
+
+
+def test_the_old_plan_begins_the_search_at_every_level_of_a_capacity() -> None:
+    flight = hcssp.solve(hcssp.scenarios.aircraft(fuel=75), gap=1e-2)
+    run = flight.start()
+    for seen in (None, "at the gate", "north"):
+        run.step(seen)
+    again = run.replan(time_limit=0.0)
+    assert again.plan is not None
+    assert again.plan.kept
+    assert again.plan.upper_bound == pytest.approx(run.decision.remaining["minutes"])
+
+
 def test_a_single_problem(plan: Plan) -> None:
     way = hcssp.GridWorld.from_map("S.h.G\n.....", hazards={"h": {"damage": 1.0}}, slip=0.2)
     problem = way.to_cssp().derive(bounds=np.array([0.5]))
@@ -221,7 +247,7 @@ def test_what_is_not_said_is_asked_for(plan: Plan) -> None:
         plan.replan(at="hallway", spent={"damage": 1.0, "smoke": 1.0})
     with pytest.raises(InvalidProblem, match="give a number that is not negative"):
         plan.replan(at="hallway", spent={"damage": -inf})
-    with pytest.raises(InvalidProblem, match="the plan never comes to state"):
+    with pytest.raises(InvalidProblem, match="the plan never reaches state"):
         plan.replan(at=("go-to-E", (3, 1)))
     with pytest.raises(InvalidProblem, match="of another kind"):
         plan.replan(problem=plan.problem.activities[0].cssp)

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from brute_force_procedures import brute_force
-from hcssp.contract.ending import Ending, Reason
-from hcssp.contract.memory import Memory
 from hcssp.contract.plan import Plan
-from hcssp.contract.progress import Progress
-from hcssp.contract.proof import Status
-from hcssp.contract.stop import FirstPlan, Target
+from hcssp.contract.progress import FirstPlan, Progress, Target
+from hcssp.contract.proof import Ending, Reason, Status
+from hcssp.contract.solver import Memory
 from hcssp.errors import InvalidProblem
 from hcssp.methods.highs.mixed_integer import MixedInteger
 from hcssp.scenarios import small_building

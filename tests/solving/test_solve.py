@@ -10,26 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hcssp.contract.ending import Ending, Reason
-from hcssp.contract.memory import Problem
 from hcssp.contract.plan import Plan
-from hcssp.contract.progress import Progress
-from hcssp.contract.proof import Infeasible, Interval, Status
-from hcssp.contract.solver import Context, Solver
-from hcssp.contract.stop import FirstPlan, Gap, MaxIterations, MaxRuntime, NoImprovement, Target
-from hcssp.contract.trace import Trace
+from hcssp.contract.progress import FirstPlan, Gap, MaxIterations, MaxRuntime, NoImprovement, Progress, Target
+from hcssp.contract.proof import Ending, Infeasible, Interval, Reason, Status, Trace
+from hcssp.contract.solver import Context, Problem, Solver
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy
-from hcssp.dual.ascent import Infeasibility
-from hcssp.dual.stochastic import StochasticOptimum
+from hcssp.dual.ascent import Infeasibility, StochasticOptimum
 from hcssp.errors import HcsspError, InvalidPlan, InvalidProblem, NoSolution, UnknownName
 from hcssp.evaluation import evaluate
 from hcssp.methods.anytime import Anytime
 from hcssp.methods.highs.linear_program import LinearProgram
 from hcssp.methods.highs.mixed_integer import MixedInteger
 from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.solving.findings import UnsoundResult
-from hcssp.solving.solve import solve
+from hcssp.solving.solve import UnsoundResult, solve
 from known_optima import knapsack, roads
 from small_procedures import retrying
 
@@ -224,7 +218,8 @@ def test_ctrl_c_returns_what_is_known(solver: Solver, call: int) -> None:
     result = solve(knapsack(6.0), solver, stop=(), on_progress=InterruptedAt(call))
     assert result.ending.reason in ("interrupted", reference.ending.reason)
     assert result.lower_bound <= 31.0 + 1e-9
-    assert result.upper_bound >= 31.0 - 1e-9
+    optimum = 31.0 if result.policies == "deterministic" else reference.upper_bound
+    assert result.upper_bound >= optimum - 1e-9
     if result.evaluation is not None:
         assert result.policy is not None
         assert result.evaluation.keeps_bounds()

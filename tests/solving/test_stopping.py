@@ -10,21 +10,20 @@ from typing import Any
 
 import pytest
 
-from hcssp.contract.ending import Ending, Reason
-from hcssp.contract.progress import Progress
-from hcssp.contract.proof import Status
-from hcssp.contract.solver import Solver
-from hcssp.contract.stop import (
+from hcssp.contract.progress import (
     FirstPlan,
     Gap,
     MaxIterations,
     MaxMemory,
     MaxRuntime,
     NoImprovement,
+    Progress,
     Target,
     criteria_of,
     first_ending,
 )
+from hcssp.contract.proof import Ending, Reason, Status
+from hcssp.contract.solver import Solver
 from hcssp.methods.anytime import Anytime
 from hcssp.methods.paper import BudgetAllocation
 from hcssp.methods.policy_branching import PolicyBranching
@@ -101,7 +100,7 @@ SHORT_OF_MEMORY = """
 import resource, sys
 from pathlib import Path
 from hcssp import solve
-from hcssp.scenarios.hazard_grid import hazard_grid
+from hcssp.scenarios.domains.hazard_grid import hazard_grid
 
 problem = hazard_grid(100, 100, seed=1)
 pages = int(Path("/proc/self/statm").read_text().split()[0])
@@ -121,4 +120,5 @@ def test_a_search_that_runs_out_of_memory_ends(mebibytes: int) -> None:
     """OpenBLAS asks for its memory again and again if it has none when a factorisation begins."""
     command = [sys.executable, "-c", SHORT_OF_MEMORY, str(mebibytes)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert ran.stdout.startswith("memory")
+    # SuperLU prints a line of its own where its factorisation lacks memory.
+    assert ran.stdout.splitlines()[-1].startswith("memory")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from importlib import import_module
 from itertools import pairwise
 from math import inf
 from pathlib import Path
@@ -12,23 +13,21 @@ from typing import Any
 
 import pytest
 
+from hcssp.contract.progress import Gap
 from hcssp.contract.proof import Status
-from hcssp.contract.stop import Gap
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem, UnknownName
-from hcssp.files.sweep_file import SweepFile
 from hcssp.procedure import HCSSP
-from hcssp.reports.plan_words import Style
-from hcssp.reports.sweep_page import sweep_html
+from hcssp.reports.page import sweep_html
+from hcssp.reports.plan_text import Style
 from hcssp.reports.sweep_tables import sweep_in_words
 from hcssp.scenarios import small_building
-from hcssp.scenarios.registry import find_scenario
-from hcssp.solving import sweep_run as sweeping
+from hcssp.scenarios.scenario import find_scenario
 from hcssp.solving.solve import solve
-from hcssp.solving.sweep import sweep
-from hcssp.solving.sweep_grid import Grid
-from hcssp.solving.sweep_record import Sweep, SweepPoint
+from hcssp.solving.sweep import Grid, Sweep, SweepFile, SweepPoint, sweep
+
+sweeping = import_module("hcssp.solving.sweep")
 
 SETTINGS = {"locked": [0.1, 0.4], "intended": [0.8, 0.9]}
 BOUNDS = {"damage": [4.0, inf]}
@@ -119,7 +118,7 @@ def test_a_neighbour_of_another_shape_is_no_help_and_no_harm() -> None:
         ({"locked": []}, {}, InvalidProblem, "'locked' has no values"),
         ({"locked": [inf]}, {}, InvalidProblem, "'locked' is inf; give finite numbers"),
         ({}, {"damage": [float("nan")]}, InvalidProblem, "the bound on 'damage' is nan"),
-        ({"locked": [0.1, 1.5]}, {}, InvalidProblem, "at locked = 1.5: the dial 'locked' is set to 1.5"),
+        ({"locked": [0.1, 1.5]}, {}, InvalidProblem, "at locked = 1.5: the parameter 'locked' is set to 1.5"),
         ({"locked": range(10**4), "intended": range(10**4)}, {}, InvalidProblem, "100,000,000 points"),
     ],
 )
@@ -239,14 +238,15 @@ def test_a_grid_knows_its_places() -> None:
         )
 
 
-def test_each_point_follows_a_neighbour() -> None:
+def test_parameters_that_leave_the_activities_alone_vary_faster() -> None:
     grid = Grid.of({"a": [1, 2, 3], "b": [1, 2], "c": [1, 2, 3]}, {"d": [1, 2]})
-    blocks = list(grid.blocks(inner=["b"]))
-    assert sorted(place for block in blocks for places in block for place in places) == list(range(len(grid)))
-    assert len(blocks) == 9
-    steps = [grid.at(places[0])[0] for block in blocks for places in block]
-    for before, after in pairwise(steps):
-        assert sum(abs(float(before[name]) - float(after[name])) for name in before) == 1.0
+    order = grid.order(inner=["b"])
+    assert sorted(order) == list(range(len(grid)))
+    steps = [grid.at(place) for place in order]
+    assert [bounds["d"] for _, bounds in steps] == [1, 2] * 18
+    assert [settings["b"] for settings, _ in steps] == [1, 1, 2, 2] * 9
+    assert [settings["a"] for settings, _ in steps] == [1] * 12 + [2] * 12 + [3] * 12
+    assert Grid.of({}, {}).order([]) == [0]
 
 
 def test_a_problem_is_made_once_for_all_points_with_its_parameters() -> None:

@@ -6,8 +6,8 @@ from math import inf
 
 import pytest
 
-from hcssp.solving import tangents
-from hcssp.solving.tangents import NEXT_TO_NOTHING, Tangent, pieces_of, tangents_between
+from hcssp.solving import trade_off
+from hcssp.solving.trade_off import Tangent, pieces_of, tangents_between
 
 
 @pytest.mark.parametrize("kink", [1.0, 1e-4, 1e-8])
@@ -24,11 +24,11 @@ def test_a_curve_that_jumps_at_nothing_is_not_halved_for_ever(
         steep = bound < kink
         return Tangent(bound, 10.0 - bound / kink if steep else 9.0, 1.0 / kink if steep else 0.0, True, ())
 
-    monkeypatch.setattr(tangents, "_tangent", tangent)
+    monkeypatch.setattr(trade_off, "_tangent", tangent)
     found, complete = tangents_between(None, 0, [0.0, 4.0], inf)  # type: ignore[arg-type]
     assert complete
     assert len(asked) <= 14
-    assert min(bound for bound in asked if bound) >= 0.5e-3 * NEXT_TO_NOTHING * 4.0
+    assert min(bound for bound in asked if bound) >= 0.5e-3 * 1e-15 * 4.0
     points, prices = pieces_of(found)
     assert [0.0, 12.0] in points.tolist()
     assert points[-2:].ravel() == pytest.approx([kink, 9.0, 4.0, 9.0])
@@ -42,7 +42,7 @@ def test_a_curve_that_goes_on_to_nothing_is_asked_no_further(monkeypatch: pytest
         asked.append(bound)
         return Tangent(bound, 10.0 - bound, inf if bound == 0.0 else 1.0, True, ())
 
-    monkeypatch.setattr(tangents, "_tangent", tangent)
+    monkeypatch.setattr(trade_off, "_tangent", tangent)
     found, complete = tangents_between(None, 0, [0.0, 4.0], inf)  # type: ignore[arg-type]
     assert complete
     assert asked == [4.0, 0.0]

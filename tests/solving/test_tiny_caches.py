@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import re
-from itertools import pairwise
 from math import inf
 from pathlib import Path
 
@@ -25,7 +22,6 @@ from hcssp.solving.solve import solve
 from hcssp.solving.trade_off import trade_off
 from random_problems import random_cssp
 from random_procedures import random_procedure
-from tiny_caches import BYTES, CACHES
 from volume import some
 
 PACKAGE = Path(hcssp.__file__).parent
@@ -97,24 +93,3 @@ def test_a_curve_whose_points_share_what_is_kept() -> None:
             if not point.lower_bound - slack <= optimum <= point.upper_bound + slack:
                 failures.append(f"seed {seed}: {optimum} is not in {point}")
     assert failures == []
-
-
-def test_no_cache_is_forgotten() -> None:
-    """A constant that says how much is kept belongs into the table, or the suites above skip it."""
-    found = set()
-    for package in ("ssp", "dual", "methods", "proofs"):
-        for path in sorted((PACKAGE / package).rglob("*.py")):
-            module = ".".join(("hcssp", *path.relative_to(PACKAGE).with_suffix("").parts))
-            body = ast.parse(path.read_text(encoding="utf-8")).body
-            for constant, said in pairwise(body):
-                match constant, said:
-                    case (
-                        ast.Assign(targets=[ast.Name(id=name)]),
-                        ast.Expr(value=ast.Constant(value=str(told))),
-                    ) if re.search(r"\bkept\b", told) and re.search(r"^(So many|Of so many|Bytes)", told):
-                        found.add((module, name))
-    listed = {
-        (module, name) for table in (CACHES, BYTES) for module, names in table.items() for name in names
-    }
-    assert found <= listed
-    assert len(found) >= 4

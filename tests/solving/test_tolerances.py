@@ -8,24 +8,23 @@ from math import inf
 import numpy as np
 import pytest
 
+from hcssp.contract.progress import Gap
 from hcssp.contract.proof import Infeasible, Status
 from hcssp.contract.solver import Solver
-from hcssp.contract.stop import Gap
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.evaluation import evaluate
 from hcssp.methods.anytime import Anytime
-from hcssp.methods.highs.linear_program import LinearProgram
 from hcssp.methods.highs.mixed_integer import MixedInteger
 from hcssp.methods.paper import BudgetAllocation
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.numerics import Tolerances
 from hcssp.procedure import Outcome, ProcedureBuilder
-from hcssp.procedure.single import as_procedure
-from hcssp.solving.solve import resolve, solve
+from hcssp.procedure.model import as_procedure
+from hcssp.solving.solve import solve
 
-METHODS = (PolicyBranching(), Anytime(), MixedInteger(), LinearProgram())
+METHODS = (PolicyBranching(), Anytime(), MixedInteger())
 
 
 def walk_or_run(risk: float, bound: float) -> CSSP:
@@ -135,8 +134,8 @@ def test_what_counts_as_optimal_can_be_chosen() -> None:
 
 def test_a_plan_is_resolved_with_its_own_tolerances() -> None:
     plan = solve(walk_or_run(1.0 + 1e-7, 1.0), tolerances=Tolerances(feasibility=1e-6))
-    assert resolve(plan, risk=1.0).action("inside") == "run"
-    assert resolve(plan, risk=1.0, tolerances=Tolerances()).action("inside") == "walk"
+    assert plan.resolve(risk=1.0).action("inside") == "run"
+    assert plan.resolve(risk=1.0, tolerances=Tolerances()).action("inside") == "walk"
 
 
 def test_what_was_proven_for_less_is_not_taken_over_for_more() -> None:

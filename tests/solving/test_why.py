@@ -14,8 +14,7 @@ from hcssp.cli import main
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.errors import UnknownName
 from hcssp.procedure.policy import ProcedurePolicy
-from hcssp.solving.deviation import told_costs
-from hcssp.solving.why import Reasons, why
+from hcssp.solving.why import Reasons, reported_costs, why
 from random_nestings import random_limits
 from random_procedures import random_procedure
 
@@ -126,10 +125,10 @@ def test_limits_for_each_execution_are_kept_and_told_for_one(seed: int) -> None:
             if found.once is not None and plan.evaluate().visits[state] <= 1.0 + 1e-12:
                 other = Plan(problem, ProcedurePolicy(problem, changed)).evaluated().as_procedure()
                 if other.costs.visits[state] <= 1.0 + 1e-12:
-                    told = told_costs(other)
+                    told = reported_costs(other)
                     assert found.once == pytest.approx(told, nan_ok=True)
                     assert found.keeps_bounds == other.keeps_bounds()
-        assert len(told_costs(plan.as_procedure())) > max(limits)
+        assert len(reported_costs(plan.as_procedure())) > max(limits)
     assert asked
 
 
@@ -163,7 +162,7 @@ def test_a_cell_is_named_in_several_ways(plan: Plan, reasons: Reasons) -> None:
 def test_it_is_told_in_words(reasons: Reasons) -> None:
     told = str(reasons)
     assert (
-        "At go-to-door, (2, 2), which it comes to with a probability of 23.15%, the plan takes south." in told
+        "At go-to-door, (2, 2), which it reaches with a probability of 23.15%, the plan takes south." in told
     )
     assert "If one deviated there once, and then followed the plan" in told
     assert "  north (*)  28.4965  2.1139" in told
@@ -177,7 +176,7 @@ def test_it_is_told_in_words(reasons: Reasons) -> None:
         ("strat", "there is no event or activity 'strat'; did you mean 'start'?"),
         ("go-to-door 9,9", "there is no state of 'go-to-door' '9,9'"),
         ("exit", "the procedure is over at 'exit', so there is nothing to do"),
-        ("go-to-E 2,2", "the plan never comes to go-to-E, (2, 2)"),
+        ("go-to-E 2,2", "the plan never reaches go-to-E, (2, 2)"),
     ],
 )
 def test_a_place_that_is_none_is_told(plan: Plan, at: str, told: str) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hcssp.cssp.factorisation import EVALUATION
 from hcssp.errors import ImproperPolicy
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.policy_evaluation import MAX_DENSE_STATES, DenseSystem
+from hcssp.ssp.policy_evaluation import DenseSystem
 from hcssp.ssp.policy_iteration import PolicyIteration
 from policy_systems import altered, circle, dense_values, dense_visits
 from proper_problems import proper_problem, random_rows
@@ -48,7 +49,7 @@ def test_what_is_released_is_made_again() -> None:
 
 
 def test_only_small_problems_are_dense() -> None:
-    small = Balance(proper_problem(1, num_states=MAX_DENSE_STATES))
-    large = Balance(proper_problem(1, num_states=2 * MAX_DENSE_STATES))
+    small = Balance(proper_problem(1, num_states=EVALUATION.max_dense_states))
+    large = Balance(proper_problem(1, num_states=2 * EVALUATION.max_dense_states))
     assert isinstance(PolicyIteration(small).system, DenseSystem)
     assert not isinstance(PolicyIteration(large).system, DenseSystem)

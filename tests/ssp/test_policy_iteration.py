@@ -8,17 +8,16 @@ from scipy.sparse import csr_array
 
 from brute_force import BruteForce, brute_force
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.factorisation import Layers
+from hcssp.cssp.factorisation import EVALUATION, Layers
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
 from hcssp.errors import OutOfPrecision
-from hcssp.scenarios.hazard_grid import hazard_grid, symmetric_grid
+from hcssp.scenarios.domains.hazard_grid import hazard_grid, symmetric_grid
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.policy_evaluation import EXACT, DenseSystem, PolicySystem, SweepSystem
-from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum, safe_rows, starting_policy
+from hcssp.ssp.policy_evaluation import DenseSystem, PolicySystem, SweepSystem
+from hcssp.ssp.policy_iteration import PolicyIteration, PolicyIterationParameters, ScalarOptimum, safe_rows
 from hcssp.ssp.scalar_problem import Estimate, ScalarProblem
-from policy_systems import circle
 from proper_problems import proper_problem, random_rows
 from random_problems import random_cssp
 from volume import some
@@ -169,9 +168,9 @@ def test_sweeps_and_factorisation_find_the_same_optimum_on_a_grid() -> None:
 def test_the_size_of_the_problem_chooses_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
     balance = Balance(proper_problem(0))
     assert isinstance(PolicyIteration(balance).system, DenseSystem)
-    monkeypatch.setattr("hcssp.ssp.policy_evaluation.MAX_DENSE_STATES", 2)
+    monkeypatch.setitem(vars(EVALUATION), "max_dense_states", 2)
     assert type(PolicyIteration(balance).system) is PolicySystem
-    monkeypatch.setattr("hcssp.ssp.policy_evaluation.MAX_FACTORISED_STATES", 10)
+    monkeypatch.setitem(vars(EVALUATION), "max_factorised", 10)
     assert isinstance(PolicyIteration(balance).system, SweepSystem)
 
 
@@ -201,11 +200,11 @@ def cube(side: int) -> CSSP:
 
 
 def test_the_width_of_a_large_problem_chooses_not_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hcssp.ssp.policy_iteration.LARGE_PROBLEM", 100)
-    monkeypatch.setattr("hcssp.ssp.policy_evaluation.MAX_FACTORISED_STATES", 300)
-    corridor = PolicyIteration(Balance(prepare(hazard_grid(300, 3)).problem))
-    square = PolicyIteration(Balance(prepare(hazard_grid(30, 30)).problem))
-    block = PolicyIteration(Balance(cube(10)))
+    large = PolicyIterationParameters(large=100)
+    monkeypatch.setitem(vars(EVALUATION), "max_factorised", 300)
+    corridor = PolicyIteration(Balance(prepare(hazard_grid(300, 3)).problem), parameters=large)
+    square = PolicyIteration(Balance(prepare(hazard_grid(30, 30)).problem), parameters=large)
+    block = PolicyIteration(Balance(cube(10)), parameters=large)
     assert min(each.balance.num_live for each in (corridor, square, block)) > 700
     assert isinstance(corridor.system, PolicySystem)
     # Also from the middle, where layers are widest.
@@ -215,7 +214,6 @@ def test_the_width_of_a_large_problem_chooses_not_its_length(monkeypatch: pytest
     assert isinstance(block.system, SweepSystem)
     weights = np.array([1.0, 0.3])
     narrow = corridor.minimise(weights)
-    monkeypatch.setattr("hcssp.ssp.policy_iteration.LARGE_PROBLEM", 10_000)
     usual = PolicyIteration(corridor.balance, PolicySystem(corridor.balance)).minimise(weights)
     assert narrow is not None
     assert usual is not None
@@ -223,17 +221,15 @@ def test_the_width_of_a_large_problem_chooses_not_its_length(monkeypatch: pytest
     assert narrow.bound == pytest.approx(usual.bound, rel=1e-8)
 
 
-def test_improvements_that_are_left_alone_are_paid_for_by_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hcssp.ssp.policy_iteration.LARGE_PROBLEM", 10)
-    monkeypatch.setattr("hcssp.ssp.policy_iteration.LARGE_PROBLEM_PRECISION", 0.05)
+def test_improvements_that_are_left_alone_are_paid_for_by_the_bound() -> None:
+    # From afar and without sweeps: otherwise the first policy is as good as exact.
+    parameters = PolicyIterationParameters(large=10, large_precision=0.05, bellman_sweeps=(0, 0))
     balance = Balance(prepare(hazard_grid(20, 20, seed=1)).problem)
-    rough = PolicyIteration(balance)
-    exact = PolicyIteration(balance)
+    rough = PolicyIteration(balance, parameters=parameters)
+    exact = PolicyIteration(balance, parameters=parameters)
     exact.precision = 0.0
     stopped_early = 0
-    afar, _ = safe_rows(balance, balance.costs[0], np.ones(balance.num_rows, dtype=np.bool_))
-    # From afar and without sweeps: otherwise the first policy is as good as exact.
-    monkeypatch.setattr("hcssp.ssp.policy_iteration.MAX_BELLMAN_SWEEPS", 0)
+    afar, _, _ = safe_rows(balance, balance.costs[0], np.ones(balance.num_rows, dtype=np.bool_))
     for price in (0.0, 0.4, 3.0, 50.0):
         coarse = rough.minimise(np.array([1.0, price]), warm=afar)
         best = exact.minimise(np.array([1.0, price]), warm=afar)
@@ -388,29 +384,6 @@ def test_where_few_states_improve_nothing_is_swept() -> None:
     assert solver._sweep(problem, estimate, problem.improvable(estimate)) is estimate
 
 
-def test_a_cold_start_is_a_proper_policy_close_to_the_best() -> None:
-    solver, problem = grid_problem()
-    best = solver.minimise(problem.weights)
-    rows = solver._cold_start(problem)
-    assert best is not None
-    assert rows is not None
-    cost = float(problem.balance.initial @ solver.system.values(rows) @ problem.weights)
-    assert cost == pytest.approx(best.bound, rel=1e-3)
-
-
-def test_a_greedy_policy_is_not_trusted_before_the_sweeps_have_converged(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    solver, problem = grid_problem(price=20.0)
-    monkeypatch.setattr("hcssp.ssp.policy_iteration.MAX_BELLMAN_SWEEPS", 1)
-    everything = np.ones(problem.balance.num_rows, dtype=np.bool_)
-    paths, value = starting_policy(problem.balance, problem.row_costs, everything, likeliest_only=True)
-    greedy = problem.estimate(value)
-    assert np.abs(greedy.least).max() > problem.least_cost
-    # The first rows of shortest paths are proper, whatever their lengths are worth.
-    assert np.array_equal(solver._cold_start(problem), paths)
-
-
 def test_a_warm_start_replaces_few_forbidden_rows_and_gives_up_on_many() -> None:
     solver, problem = grid_problem()
     balance = problem.balance
@@ -427,23 +400,3 @@ def test_a_warm_start_replaces_few_forbidden_rows_and_gives_up_on_many() -> None
         if rows is not None:
             assert allowed[rows].all()
             assert np.array_equal(rows[count:], warm[count:])
-
-
-def test_rough_values_are_asked_for_again_before_anything_is_claimed() -> None:
-    asked: list[float | None] = []
-
-    class Recording(SweepSystem):
-        def values(self, rows: IntArray, tolerance: float | None = None) -> FloatArray:
-            asked.append(tolerance)
-            return super().values(rows, tolerance)
-
-    balance = Balance(prepare(hazard_grid(10, 10, seed=1)).problem)
-    optimum = PolicyIteration(balance, Recording(balance)).minimise(np.array([1.0, 0.4]))
-    assert optimum is not None
-    assert asked[0] == Recording.default_tolerance > EXACT
-    assert asked[-1] == 0.0
-    # Where circles may be free, rough values are of no use at all.
-    asked.clear()
-    balance = Balance(circle())
-    PolicyIteration(balance, Recording(balance)).minimise(np.array([0.0, 0.0]))
-    assert set(asked) == {0.0}

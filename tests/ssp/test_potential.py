@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import ClassVar
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ import pytest
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.mending import MAX_SOLVES
 from hcssp.ssp.potential import ROUNDINGS, SCALING_LOSS, UNIT_ROUNDOFF, Certificate, Certifier, lowered
+from hcssp.ssp.restoration import Missing, RestorationParameters, Rows, restored
 from volume import some
 
 EXACT = {"as doubles": Fraction, "as written": lambda number: Fraction(repr(float(number)))}
@@ -201,8 +202,8 @@ def test_a_long_way_is_mended_by_one_solve_though_its_values_are_coarse(
     for _ in range(3_000):
         through = costs + problem.transitions @ values
         values[:-1] = np.minimum.reduceat(through, problem.row_start[:-2])
-    monkeypatch.setattr("hcssp.ssp.potential.MAX_SOLVES", 1)
-    monkeypatch.setattr("hcssp.ssp.potential.MAX_SWEEPS", 0)
+    once = partial(restored, parameters=RestorationParameters(solves=1, sweeps=0))
+    monkeypatch.setattr("hcssp.ssp.potential.restored", once)
     certificate = Certifier.of(problem).certify(costs, values[:-1])
     assert certificate.share <= SCALING_LOSS
     assert values[0] * (1.0 - 1e-9) <= certificate.bound <= values[0]
@@ -213,7 +214,7 @@ def test_what_may_be_lost_is_lost_without_work(monkeypatch: pytest.MonkeyPatch) 
     here, out = plan.add_state("here"), plan.add_goal("out")
     plan.add_action(here, "walk", to=out, costs=10.0)
     problem = plan.build()
-    monkeypatch.setattr("hcssp.ssp.potential.Mending", None)
+    monkeypatch.setattr("hcssp.ssp.potential.restored", None)
     certificate = Certifier.of(problem).certify(problem.costs[0], np.array([10.0 + 1e-6]), loss=2e-7)
     assert certificate.share == pytest.approx(1e-7, rel=1e-3)
     assert 10.0 - 1e-9 <= certificate.bound <= 10.0
@@ -272,36 +273,26 @@ def test_one_rounding_loses_half_a_unit_and_many_lose_no_more_than_their_sum() -
         assert (1 + Fraction(UNIT_ROUNDOFF)) ** count - 1 <= count * Fraction(ROUNDINGS)
 
 
-class Recording:
-    """A mending that gets nowhere, and remembers the margins that it was asked for."""
-
-    margins: ClassVar[list[tuple[str, float]]] = []
-
-    def __init__(self, *_: object) -> None:
-        self.values = np.array([1e9])
-
-    def solve(self, margin: float) -> bool:
-        self.margins.append(("solve", margin))
-        return True
-
-    def lower(self, margin: float) -> bool:
-        self.margins.append(("lower", margin))
-        return len(self.margins) < 9
-
-
 def test_every_attempt_allows_for_twice_the_rounding_of_the_one_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plan = CSSPBuilder(cost_names=("cost",))
     here, out = plan.add_state("here"), plan.add_goal("out")
     plan.add_action(here, "go", to=out, costs=1.0)
-    monkeypatch.setattr("hcssp.ssp.potential.Mending", Recording)
-    Recording.margins.clear()
-    # What cannot be mended is divided, however much that costs.
+    lacking: list[float] = []
+
+    def unable(_: Rows, values: FloatArray, missing: Missing) -> Iterator[FloatArray]:
+        lacking.extend(float(missing(values, margin)[0]) for margin in (0.0, 1.0, 2.0, 4.0))
+        yield values
+
+    monkeypatch.setattr("hcssp.ssp.potential.restored", unable)
+    # Where feasibility cannot be restored, values are divided, whatever that costs.
     bound = Certifier.of(plan.build()).certify(np.ones(1), np.array([1e9])).bound
     assert 1.0 - 1e-14 <= bound <= 1.0
-    solves = [("solve", 2.0 ** (1 + attempt)) for attempt in range(MAX_SOLVES)]
-    assert Recording.margins == [*solves, *[("lower", 2.0)] * (9 - MAX_SOLVES)]
+    once, twice, four = (each - lacking[0] for each in lacking[1:])
+    assert once > 0.0
+    assert twice == pytest.approx(2.0 * once, rel=0.1)
+    assert four == pytest.approx(4.0 * once, rel=0.1)
 
 
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
@@ -312,7 +303,7 @@ def test_values_that_hold_are_left_as_they_are_whatever_their_unit(
     here, out = plan.add_state("here"), plan.add_goal("out")
     plan.add_action(here, "go", to=out, costs=size)
     problem = plan.build()
-    monkeypatch.setattr("hcssp.ssp.potential.Mending", None)
+    monkeypatch.setattr("hcssp.ssp.potential.restored", None)
     certificate = Certifier.of(problem).certify(problem.costs[0], np.array([size]))
     assert certificate.bound == pytest.approx(size, rel=1e-12)
 

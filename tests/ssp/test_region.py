@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hcssp.ssp.region import Region
+from hcssp.ssp.scalar_problem import Region
 
 ROW_START = np.array([0, 3, 4, 6])
 ROW_STATE = np.array([0, 0, 0, 1, 2, 2])

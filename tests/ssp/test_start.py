@@ -34,7 +34,7 @@ def test_safe_rows_are_found_exactly_where_the_region_can_end(seed: int) -> None
     balance = Balance(problem)
     rng = np.random.default_rng(seed)
     allowed = rng.random(problem.num_rows) < rng.choice([0.4, 0.7, 1.0])
-    rows, safe = safe_rows(balance, problem.costs[0], allowed)
+    rows, safe, _ = safe_rows(balance, problem.costs[0], allowed)
     ends = np.array([ends_surely(problem, int(state), allowed) for state in balance.live])
     assert (rows != NO_ROW).tolist() == ends.tolist()
     lost = np.zeros(problem.num_states)
@@ -44,14 +44,14 @@ def test_safe_rows_are_found_exactly_where_the_region_can_end(seed: int) -> None
     assert (safe & alive).tolist() == (allowed & keeps_out & alive).tolist()
     assert safe[rows[ends]].all()
     # The policy is proper: filled up with anything that ends, it can be evaluated.
-    everywhere, _ = safe_rows(balance, problem.costs[0], np.ones(problem.num_rows, dtype=np.bool_))
+    everywhere, _, _ = safe_rows(balance, problem.costs[0], np.ones(problem.num_rows, dtype=np.bool_))
     filled = np.where(ends, rows, everywhere)
     assert np.isfinite(PolicySystem(balance).values(filled)).all()
 
 
 def test_an_empty_region_is_safe_nowhere() -> None:
     balance = Balance(proper_problem(0))
-    rows, safe = safe_rows(balance, balance.costs[0], np.zeros(balance.num_rows, dtype=np.bool_))
+    rows, safe, _ = safe_rows(balance, balance.costs[0], np.zeros(balance.num_rows, dtype=np.bool_))
     assert (rows == NO_ROW).all()
     assert not safe.any()
 

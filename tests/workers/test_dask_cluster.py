@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import worker_tasks
+from hcssp import workers as working
 from hcssp.deadline import until
 from hcssp.errors import MissingDependency
-from hcssp.workers import crew, engines, open_workers
-from hcssp.workers.dask_cluster import NoCluster
+from hcssp.workers import NoCluster, open_workers
 from running_processes import HANG_GUARD
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ def cluster() -> Iterator[Any]:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A scheduler that is there has all the time it needs to answer."""
-    monkeypatch.setattr("hcssp.workers.dask_cluster.SECONDS_TO_CONNECT", HANG_GUARD)
+    monkeypatch.setattr("hcssp.workers.SECONDS_TO_CONNECT", HANG_GUARD)
 
 
 def test_a_client_s_workers_get_what_is_shared(cluster: Any) -> None:
@@ -59,7 +59,7 @@ def test_a_scheduler_is_connected_to(cluster: Any) -> None:
 
 
 def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hcssp.workers.dask_cluster.SECONDS_TO_CONNECT", 0.2)
+    monkeypatch.setattr("hcssp.workers.SECONDS_TO_CONNECT", 0.2)
     with pytest.raises(NoCluster, match=r"127.0.0.1:9': there is none .* start one with 'dask scheduler'"):
         open_workers(scheduler="tcp://127.0.0.1:9")
 
@@ -95,8 +95,8 @@ def test_a_scheduler_without_workers() -> None:
 
 @pytest.mark.usefixtures("patient")
 def test_workers_of_another_version(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hcssp.workers.dask_cluster.__version__", "0.0.1")
-    monkeypatch.setattr("hcssp.workers.dask_cluster._version", worker_tasks.another_version)
+    monkeypatch.setattr("hcssp.workers.__version__", "0.0.1")
+    monkeypatch.setattr("hcssp.workers._version", worker_tasks.another_version)
     with pytest.raises(NoCluster, match=r"has version 9.9 of hcssp, not 0.0.1; install the same there"):
         open_workers(scheduler=cluster.scheduler_address)
 
@@ -147,9 +147,8 @@ async def wait_until_forgotten(scheduler: Any) -> None:
 def test_a_cluster_that_has_lost_all_workers_leaves_the_work_to_this_process(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(engines, "ASK_AGAIN_AFTER", 0.0)
-    monkeypatch.setattr(crew, "LOOK_EVERY", 0.01)
-    monkeypatch.setattr(crew, "WORKERLESS_SECONDS", 0.05)
+    monkeypatch.setattr(working, "LOOK_EVERY", 0.01)
+    monkeypatch.setattr(working, "WORKERLESS_SECONDS", 0.05)
     with (
         threads_of_this_process(1) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,

@@ -55,12 +55,12 @@ class Planted:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Plant the mistakes that `arguments` ask for; says whether enough of them were noticed."""
     options = _parser().parse_args(arguments)
-    core = core_files(options.proposers)
+    core = core_files()
     paths = [path for path in core if not options.only or any(each in path for each in options.only)]
     samples = [sample(every_mistake(paths), options.count, seed) for seed in options.seed or [0]]
     chosen = list(dict.fromkeys(planted for each in samples for planted in each))[options.skip :]
     excused = read_survivors(SURVIVORS)
-    for key in stale(excused, every_mistake([*core_files(), *core_files(proposers=True)])):
+    for key in stale(excused, every_mistake(core_files())):
         print(f"there is no such code any more, take it out of {SURVIVORS.name}: {key}")
     outcome: dict[Planted, str] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -144,7 +144,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--count", type=int, default=200, help="how many mistakes (%(default)s)")
     parser.add_argument("--seed", type=int, action="append", help="which ones (0); several make one run")
     parser.add_argument("--skip", type=int, default=0, help="leave out so many of them, judged before")
-    parser.add_argument("--proposers", action="store_true", help="in what only proposes, instead of the core")
     parser.add_argument("--only", action="append", help="only files whose path contains this")
     return parser
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hcssp.cssp.arrays import joined_spans
 from hcssp.cssp.decimals import integers
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
-from hcssp.cssp.spans import joined_spans
 
 if TYPE_CHECKING:
     from hcssp.checker.layout import Block

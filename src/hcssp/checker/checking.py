@@ -16,11 +16,10 @@ import numpy as np
 from hcssp.checker.arithmetic import GRAIN, grains, holds, knapsack_is_empty, knapsack_unit, slack
 from hcssp.checker.format import Certificate, Potential, Statement, Use
 from hcssp.checker.layout import Layout
+from hcssp.cssp.arrays import joined_spans
 from hcssp.cssp.model import CSSP, BoolArray, IntArray
-from hcssp.cssp.spans import joined_spans
 from hcssp.errors import InvalidCertificate, NotProven
-from hcssp.procedure.model import HCSSP
-from hcssp.procedure.single import as_procedure
+from hcssp.procedure.model import HCSSP, as_procedure
 
 Uses = dict[int, list[tuple[Potential, tuple[int, int]]]]  # by activity; the ratio is the share of each
 Begun = dict[int | None, list[tuple[int, Fraction]]]  # states in which an activity begins, and how often

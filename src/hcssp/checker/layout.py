@@ -12,16 +12,14 @@ from typing import Any
 import numpy as np
 
 from hcssp.checker.arithmetic import MAX_ROUNDINGS, UNIT, is_moderate
+from hcssp.cssp.arrays import joined_spans
 from hcssp.cssp.decimals import decimal, exactly, integers, mean_costs
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
-from hcssp.cssp.spans import joined_spans
 from hcssp.errors import InvalidProblem, NotProven
 from hcssp.numerics import FEASIBILITY_TOLERANCE
 from hcssp.procedure.flattening import Flattening
-from hcssp.procedure.limits import enters
-from hcssp.procedure.model import HCSSP
-from hcssp.procedure.nesting import Use
-from hcssp.procedure.single import as_procedure
+from hcssp.procedure.model import HCSSP, as_procedure
+from hcssp.procedure.nesting import Use, enters
 
 EventRow = tuple[int, list[tuple[int, Fraction]], list[tuple[int, int | None, int]]]
 """A choice at an event state: the state, pairs of a cost and its amount, and the outcomes. An outcome has a

@@ -14,12 +14,18 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from hcssp.cli.exit_codes import BAD_INPUT, BROKEN_PIPE, FAULT, INTERRUPTED, NO_PLAN
-from hcssp.cli.faults import fault_in_words
-from hcssp.cli.interruption import Interruption
 from hcssp.cli.parser import parse
-from hcssp.cli.streams import Streams
-from hcssp.cli.work import Faulty
+from hcssp.cli.running import (
+    BAD_INPUT,
+    BROKEN_PIPE,
+    FAULT,
+    INTERRUPTED,
+    NO_PLAN,
+    Faulty,
+    Interruption,
+    fault_in_words,
+)
+from hcssp.cli.terminal import Streams
 from hcssp.deadline import work_goes_on
 from hcssp.errors import CannotWrite, DeadEnd, HcsspError
 from hcssp.start import is_command
@@ -44,9 +50,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     code = _main(given)
     if is_command() and work_goes_on():
-        # A factorisation that nobody waits for any more disturbs Python on its way out. All is written.
+        # A factorisation whose result is no longer wanted disturbs Python when it ends. All is written.
         for stream in (sys.stdout, sys.stderr):
-            # One that is closed or full has been told of already.
+            # One that is closed or full has been reported already.
             with suppress(AttributeError, OSError, ValueError):
                 stream.flush()
         os._exit(code)
@@ -59,24 +65,24 @@ def _main(given: list[str]) -> int:
             return _run(given, streams)
         except CannotWrite as error:
             streams.drop()
-            return _told(f"hcssp: error: {error}", BAD_INPUT)
+            return _failed(f"hcssp: error: {error}", BAD_INPUT)
         except DeadEnd as error:
-            return _told(f"hcssp: no plan: no policy ends: {error}", NO_PLAN)
+            return _failed(f"hcssp: no plan: no policy ends: {error}", NO_PLAN)
         except HcsspError as error:
-            return _told(f"hcssp: error: {error}", BAD_INPUT)
+            return _failed(f"hcssp: error: {error}", BAD_INPUT)
         except MemoryError as error:
             what = f" ({error})" if str(error) else ""
-            return _told(f"hcssp: error: there is not enough memory{what}; ask for less", BAD_INPUT)
+            return _failed(f"hcssp: error: there is not enough memory{what}; ask for less", BAD_INPUT)
         except KeyboardInterrupt:
-            return _told("hcssp: interrupted", INTERRUPTED)
+            return _failed("hcssp: interrupted", INTERRUPTED)
         except BrokenPipeError:
             # The reader has gone (hcssp ... | head); the interpreter must not complain when it flushes.
             streams.drop()
             return BROKEN_PIPE
         except Faulty as fault:
-            return _told(fault_in_words(fault.__cause__ or fault, given), FAULT)
+            return _failed(fault_in_words(fault.__cause__ or fault, given), FAULT)
         except Exception as error:  # noqa: BLE001 - a traceback helps no user
-            return _told(fault_in_words(error, given), FAULT)
+            return _failed(fault_in_words(error, given), FAULT)
 
 
 def _run(argv: list[str], streams: Streams) -> int:
@@ -92,8 +98,8 @@ def _run(argv: list[str], streams: Streams) -> int:
         return code
 
 
-def _told(message: str, code: int) -> int:
-    # Nobody reads a name of ten thousand letters; its beginning and end say which one is meant.
+def _failed(message: str, code: int) -> int:
+    # Of a very long name, the beginning and the end say which one is meant.
     print(
         re.sub(r"\S{300,}", lambda found: f"{found[0][:100]}[...]{found[0][-60:]}", message), file=sys.stderr
     )

@@ -1,19 +1,28 @@
-"""Values on the command line: what is not acceptable is refused with the reason and the remedy."""
+"""The options of all commands, each declared once, and the values that they accept.
+
+A value that is not acceptable is refused with the reason and the remedy.
+"""
 
 from __future__ import annotations
 
 import argparse
-from math import inf, isfinite, isinf, isnan
+from collections.abc import Callable
+from math import inf, isinf, isnan
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hcssp.errors import HcsspError
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from hcssp.workers import Workers
+
+
 FEASIBILITY_TOLERANCE, LEAST_TOLERANCE = 1e-9, 1e-11
 """Those of :mod:`hcssp.numerics`, which would import numpy; a test compares them."""
+
+_MOST_VALUES = 100_000
 
 
 class UsageError(HcsspError):
@@ -29,85 +38,66 @@ def number(text: str) -> float:
     if isnan(value):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number")
     if isinf(value) and "i" not in text.lower():
-        # Nobody who writes digits means that there is no bound.
+        # Digits do not mean that there is no bound.
         raise argparse.ArgumentTypeError(f"{text} is too large for a number; write inf if that is meant")
     return value
 
 
 def amount(text: str) -> float:
     """Any number, perhaps as a percentage or a fraction."""
-    from hcssp.files.problem_file.written_numbers import written_number
+    from hcssp.files.problem_file.arithmetic import written_number
 
     value = written_number(text.strip())
     return number(text) if value is None or isinf(value) else value
 
 
+def _named(text: str, form: str, example: str) -> tuple[str, str]:
+    """The name and the value of ``NAME=VALUE``; a name may contain ``=``, a number never does."""
+    name, separator, value = (part.strip() for part in text.rpartition("="))
+    if not (separator and name):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form {form}, such as {example}")
+    return name, value
+
+
 def bound(text: str) -> tuple[str, float]:
     """``NAME=VALUE``: a constraint and its bound."""
-    # A name may contain "=", a number never does.
-    name, separator, value = text.rpartition("=")
-    if not (separator and name.strip()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE, such as damage=2")
+    name, value = _named(text, "NAME=VALUE", "damage=2")
     try:
         at_most = amount(value)
     except argparse.ArgumentTypeError as error:
         if "too large" in str(error):
-            raise argparse.ArgumentTypeError(f"the bound on {name.strip()!r}: {error}") from None
+            raise argparse.ArgumentTypeError(f"the bound on {name!r}: {error}") from None
         raise argparse.ArgumentTypeError(
-            f"the bound on {name.strip()!r} is {value!r}, which is not a number; write damage=2 or damage=inf"
+            f"the bound on {name!r} is {value!r}, which is not a number; write damage=2 or damage=inf"
         ) from None
     if at_most == -inf:
-        raise argparse.ArgumentTypeError(
-            f"the bound on {name.strip()!r} is {value}; give a finite number, or inf"
-        )
-    return name.strip(), at_most
+        raise argparse.ArgumentTypeError(f"the bound on {name!r} is {value}; give a finite number, or inf")
+    return name, at_most
 
 
 def chance(text: str) -> tuple[str, float]:
-    """``WHAT=VALUE``: an event or a state, and the most probability with which it may happen."""
-    what, separator, value = (part.strip() for part in text.rpartition("="))
-    if not (separator and what):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form WHAT=VALUE, such as crashed=1%")
+    """``WHAT=VALUE``: an event or a state, and the greatest probability that is allowed."""
+    what, value = _named(text, "WHAT=VALUE", "crashed=1%")
     try:
         at_most = amount(value)
     except argparse.ArgumentTypeError:
         at_most = -1.0
     if not (0.0 <= at_most <= 1.0 or at_most == inf):
-        told = f"the probability of {what!r} is {value!r}, which is no share from 0 to 1; write crashed=1%"
-        raise argparse.ArgumentTypeError(told)
+        wrong = f"the probability of {what!r} is {value!r}, which is no share from 0 to 1; write crashed=1%"
+        raise argparse.ArgumentTypeError(wrong)
     return what, at_most
 
 
 def setting(text: str) -> tuple[str, Fraction]:
-    """``NAME=VALUE``: a parameter of the problem, and what it is instead; decimals are taken exactly."""
-    from hcssp.files.problem_file.written_numbers import exact_number
+    """``NAME=VALUE``: a parameter of the problem and its value; decimals are taken exactly."""
+    from hcssp.files.problem_file.arithmetic import exact_number
 
-    name, separator, value = (part.strip() for part in text.rpartition("="))
-    if not (separator and name):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE, such as slip=0.2")
+    name, value = _named(text, "NAME=VALUE", "slip=0.2")
     found = exact_number(value)
     if found is None:
-        told = f"the parameter {name!r} is {value!r}, which is not a number; write slip=0.2, 20% or 1/5"
-        raise argparse.ArgumentTypeError(told)
+        wrong = f"the parameter {name!r} is {value!r}, which is not a number; write slip=0.2, 20% or 1/5"
+        raise argparse.ArgumentTypeError(wrong)
     return name, found
-
-
-def add_place_argument(parser: argparse.ArgumentParser, purpose: str, *, required: bool = False) -> None:
-    """Add ``--at``, which names a place of the procedure; :func:`place` reads it."""
-    parser.add_argument(
-        "--at",
-        nargs="+",
-        default=[],
-        required=required,
-        metavar="PLACE",
-        help=f"{purpose}: an event, or an activity and its state, such as: cross-hall 3,4. Where a capacity "
-        'is carried, with what is used of it: "hall door (13, 2), battery 60", "hall door battery 60"',
-    )
-
-
-def place(given: list[str]) -> str | None:
-    """A place as the words of ``--at`` name it; None if there are none."""
-    return " ".join(given) or None
 
 
 def names(text: str) -> list[str]:
@@ -118,72 +108,69 @@ def names(text: str) -> list[str]:
     return found
 
 
-def deviation(text: str) -> float:
-    """A share from 0 to less than 1, by which probabilities may be wrong."""
-    value = amount(text)
-    if not 0.0 <= value < 1.0:
-        raise argparse.ArgumentTypeError(f"{text} is no share from 0 to less than 1; write 10% or 0.1")
-    return value
+def _limited(
+    read: Callable[[str], float], allowed: Callable[[float], bool], what: str, remedy: str
+) -> Callable[[str], float]:
+    """The type of a number for which `allowed` holds; `what` and `remedy` are for the message."""
+
+    def limited(text: str) -> float:
+        value = read(text)
+        if not allowed(value):
+            raise argparse.ArgumentTypeError(f"{text} is no {what}; {remedy}")
+        return value
+
+    return limited
 
 
-def gap(text: str) -> float:
-    """A relative gap: a finite number that is not negative."""
-    value = amount(text)
-    if not (isfinite(value) and value >= 0.0):
-        raise argparse.ArgumentTypeError(f"{text} is no relative gap; give 0 or more, such as 1e-3 for 0.1%")
-    return value
+deviation = _limited(
+    amount, lambda value: 0.0 <= value < 1.0, "share from 0 to less than 1", "write 10% or 0.1"
+)
+gap = _limited(
+    amount, lambda value: 0.0 <= value < inf, "relative gap", "give 0 or more, such as 1e-3 for 0.1%"
+)
+share = _limited(
+    amount,
+    lambda value: LEAST_TOLERANCE <= value < 1.0,
+    "tolerance",
+    f"give a share from {LEAST_TOLERANCE:g} to below 1, such as 1e-6",
+)
+seconds = _limited(number, lambda value: value > 0.0, "time limit", "give a positive number of seconds")
 
 
-def share(text: str) -> float:
-    """A tolerance: a share below the whole, and not finer than figures are."""
-    value = amount(text)
-    if not LEAST_TOLERANCE <= value < 1.0:
-        raise argparse.ArgumentTypeError(
-            f"{text} is no tolerance; give a share from {LEAST_TOLERANCE:g} to below 1, such as 1e-6"
-        )
-    return value
+def likelihoods(text: str) -> dict[str, float]:
+    """``NAME=VALUE,...``, or a YAML file of such pairs: a positive number for each activity."""
+    from yaml import YAMLError, safe_load
 
-
-def seconds(text: str) -> float:
-    """A time limit: more than nothing, perhaps infinite."""
-    value = number(text)
-    if not value > 0.0:
-        raise argparse.ArgumentTypeError(f"{text} is no time limit; give a positive number of seconds")
-    return value
+    if Path(text).is_file():
+        try:
+            pairs = safe_load(Path(text).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, YAMLError) as error:
+            raise argparse.ArgumentTypeError(f"{text} cannot be read: {error}") from None
+        if not isinstance(pairs, dict):
+            raise argparse.ArgumentTypeError(f"{text} is no list of pairs such as 'cross-room: 0.1'")
+    elif "=" in text:
+        pairs = dict(part.rpartition("=")[::2] for part in text.split(","))
+    else:
+        raise argparse.ArgumentTypeError(f"there is no file {text!r}; or write NAME=VALUE,NAME=VALUE")
+    found = {str(name).strip(): amount(str(value)) for name, value in pairs.items()}
+    for name, value in found.items():
+        if not 0.0 < value < inf:
+            raise argparse.ArgumentTypeError(
+                f"the likelihood of {name!r} is {value:g}; give a positive number"
+            )
+    return found
 
 
 def count_or_inf(text: str) -> float:
     """A whole number that is not negative, or ``inf``."""
-    value = number(text)
-    if value == inf:
-        return value
-    if value < 0.0 or value != int(value):
-        raise argparse.ArgumentTypeError(f"{text} is no number of iterations; give a whole number, or inf")
-    return int(value)
+    return inf if number(text) == inf else whole("number of iterations")(text)
 
 
-def points(text: str) -> int:
-    """A whole number of points, perhaps none."""
-    value = number(text)
-    if not (isfinite(value) and value >= 0.0 and value == int(value)):
-        raise argparse.ArgumentTypeError(f"{text} is no number of points; give a whole number, 0 or more")
-    return int(value)
-
-
-def scale(text: str) -> int:
-    """A whole number of at least one."""
-    value = number(text)
-    if not (isfinite(value) and value >= 1.0 and value == int(value)):
-        raise argparse.ArgumentTypeError(f"{text} is no scale; give a whole number of at least 1")
-    return int(value)
-
-
-def positive_count(text: str) -> int:
-    """A whole number of at least one."""
-    value = number(text)
-    if not (isfinite(value) and value >= 1.0 and value == int(value)):
-        raise argparse.ArgumentTypeError(f"{text} is no count; give a whole number of at least 1")
-    return int(value)
+def whole(what: str, least: int = 0) -> Callable[[str], int]:
+    """The type of a whole number that is not below `least`; `what` names it in the message."""
+    remedy = f"give a whole number{f' of at least {least}' if least else ', 0 or more'}"
+    read = _limited(number, lambda value: least <= value < inf and value == int(value), what, remedy)
+    return lambda text: int(read(text))
 
 
 def seed(text: str) -> int:
@@ -193,164 +180,303 @@ def seed(text: str) -> int:
     return int(text)
 
 
-def add_problem_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what names a problem, its bounds, its parameters and its scale."""
-    parser.add_argument(
-        "problem",
-        metavar="PROBLEM",
-        help="a built-in problem (hcssp problems lists them), a problem file, a model of PRISM, JANI, DRN or "
-        "UMB, or - for standard input",
-    )
-    parser.add_argument(
-        "--bound",
-        type=bound,
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="an upper bound on an expected cost, such as damage=2; may be repeated",
-    )
-    parser.add_argument(
-        "--probability",
-        type=chance,
-        action="append",
-        default=[],
-        metavar="WHAT=VALUE",
-        help="an upper bound on the probability that an event is reached or a state entered, such as "
+def axis(text: str) -> tuple[str, list[Fraction]]:
+    """``NAME=VALUES``: a parameter, and a list or a range of its values."""
+    return _axis(text, "slip=0.05:0.3:0.05 or slip=0.1,0.2")
+
+
+def bound_axis(text: str) -> tuple[str, list[float]]:
+    """``NAME=VALUES``: a constraint, and a list or a range of its bounds, among which ``inf`` may be."""
+    name, _, values = text.rpartition("=")
+    parts = [part.strip() for part in values.split(",")]
+    finite = [part for part in parts if part.lower() not in ("inf", "+inf")]
+    if finite == parts or not name.strip():
+        return name.strip(), [float(value) for value in _axis(text, "damage=1,2,5 or damage=1:5:1")[1]]
+    found = _axis(f"{name}={','.join(finite)}", "damage=1,2,inf")[1] if finite else []
+    return name.strip(), [*(float(value) for value in found), float("inf")]
+
+
+def chance_axis(text: str) -> tuple[str, list[float]]:
+    """``WHAT=VALUES``: an event or a state, and the most probabilities with which it may happen."""
+    # The name of a state may have "=" in it, as those of PRISM have.
+    what, _, values_of = text.rpartition("=")
+    values = bound_axis(f"{what and 'probability'}={values_of}")[1]
+    wrong = [value for value in values if not (0.0 <= value <= 1.0 or value == float("inf"))]
+    if wrong:
+        raise argparse.ArgumentTypeError(
+            f"the probability of {what!r} is {wrong[0]:g}, which is no share from 0 to 1; write crashed=1%,2%"
+        )
+    return what.strip(), values
+
+
+def _axis(text: str, example: str) -> tuple[str, list[Fraction]]:
+    name, separator, values = (part.strip() for part in text.rpartition("="))
+    if not (separator and name and values):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUES, such as {example}")
+    found: list[Fraction] = []
+    for part in values.split(","):
+        ends = [_exact(name, each.strip(), example) for each in part.split(":")]
+        if len(ends) == 1:
+            found += ends
+        elif len(ends) == 3:
+            found += _range(part, *ends)
+        else:
+            raise argparse.ArgumentTypeError(
+                f"{name!r} is {part!r}; a range is FROM:TO:STEP, such as {example}"
+            )
+    return name, found
+
+
+def _exact(name: str, text: str, example: str) -> Fraction:
+    from hcssp.files.problem_file.arithmetic import exact_number
+
+    found = exact_number(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{name!r} is {text!r}, which is no number; write {example}")
+    return found
+
+
+def _range(text: str, first: Fraction, last: Fraction, step: Fraction) -> list[Fraction]:
+    """From the first value to the last that is not beyond the end, exactly."""
+    if step <= 0 or last < first:
+        raise argparse.ArgumentTypeError(f"{text!r} is no range FROM:TO:STEP; it goes up by a positive step")
+    count = (last - first) // step + 1
+    if count > _MOST_VALUES:
+        raise argparse.ArgumentTypeError(f"{text!r} has {count:,} values; give at most {_MOST_VALUES:,}")
+    return [first + step * number for number in range(count)]
+
+
+def job_count(text: str) -> int:
+    """A number of processes that one machine can run."""
+    from hcssp.workers import MAX_JOBS
+
+    count = whole("count", 1)(text)
+    if count > MAX_JOBS:
+        raise argparse.ArgumentTypeError(
+            f"{text} are more processes than a machine runs; give 1 to {MAX_JOBS}"
+        )
+    return count
+
+
+_FILE: dict[str, Any] = {"type": Path, "metavar": "FILE"}
+_MANY: dict[str, Any] = {"action": "append", "default": []}
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    # The problem.
+    "problem": {
+        "metavar": "PROBLEM",
+        "help": "a built-in problem (hcssp problems lists them), a problem file, a model of PRISM, JANI, "
+        "DRN or UMB, or - for standard input",
+    },
+    "--bound": {
+        **_MANY,
+        "type": bound,
+        "metavar": "NAME=VALUE",
+        "help": "an upper bound on an expected cost, such as damage=2; may be repeated",
+    },
+    "--probability": {
+        **_MANY,
+        "type": chance,
+        "metavar": "WHAT=VALUE",
+        "help": "an upper bound on the probability that an event is reached or a state entered, such as "
         "crashed=1%%; may be repeated",
-    )
-    add_maximise_argument(parser)
-    add_setting_arguments(parser)
-    add_model_arguments(parser)
-
-
-def add_plan_arguments(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
-    """Add a saved plan, and the bounds that it is judged by."""
-    parser.add_argument(
-        "plan",
-        type=Path,
-        nargs="?" if optional else None,
-        metavar="PLAN",
-        help="a plan that hcssp solve --out saved",
-    )
-    add_bounds_argument(parser)
-
-
-def add_bounds_argument(parser: argparse.ArgumentParser) -> None:
-    """Add which bounds count if a saved plan was made for others than the problem's."""
-    parser.add_argument(
-        "--bounds-of",
-        choices=("problem", "plan"),
-        default="problem",
-        help="the bounds that count where --bound gives none: those of PROBLEM (the default), or those that "
-        "the plan's file says it was made for",
-    )
-
-
-def add_maximise_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the reward that is to be as great as possible."""
-    parser.add_argument(
-        "--maximise",
-        metavar="COST",
-        help="a cost that is a reward: have as much of it as possible, instead of minimising the first",
-    )
-
-
-def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what is asked about models of other tools."""
-    group = parser.add_argument_group("models (.prism, .nm, .pm, .jani, .drn, .umb, .pddl, .ppddl)")
-    group.add_argument(
-        "--constants",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE,...",
-        help="values of the constants that the model leaves open, such as B=10,p=0.5",
-    )
-    group.add_argument(
-        "--minimise", metavar="NAME", help="the reward model to minimise (default: the model's first)"
-    )
-    group.add_argument(
-        "--goal",
-        action="append",
-        default=[],
-        metavar="LABEL",
-        help="where it ends: a label or, in PRISM and JANI, an expression; may be repeated (default: the "
+    },
+    "--maximise": {
+        "metavar": "COST",
+        "help": "a cost that is a reward: have as much of it as possible, instead of minimising the first",
+    },
+    "--set": {
+        **_MANY,
+        "type": setting,
+        "dest": "settings",
+        "metavar": "NAME=VALUE",
+        "help": "a parameter of the problem, such as slip=0.2, 20%% or 1/5; may be repeated",
+    },
+    "--scale": {
+        "type": whole("scale", 1),
+        "default": 1,
+        "metavar": "N",
+        "help": "multiply every length of a built-in problem",
+    },
+    # Models of other tools.
+    "--constants": {
+        **_MANY,
+        "metavar": "NAME=VALUE,...",
+        "help": "values of the constants that the model leaves open, such as B=10,p=0.5",
+    },
+    "--minimise": {"metavar": "NAME", "help": "the reward model to minimise (default: the model's first)"},
+    "--goal": {
+        **_MANY,
+        "metavar": "LABEL",
+        "help": "where it ends: a label or, in PRISM and JANI, an expression; may be repeated (default: the "
         "label goal; without one the whole run counts)",
-    )
-    group.add_argument(
-        "--costs",
-        type=names,
-        metavar="NAME,...",
-        help="the reward models that are costs besides the minimised one (default: all)",
-    )
-    group.add_argument(
-        "--domain",
-        type=Path,
-        metavar="FILE",
-        help="the domain of a problem in PPDDL, if in a file of its own",
-    )
-    group.add_argument(
-        "--give-up",
-        type=bound,
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="what it costs to end where the goal is out of reach; may be repeated",
-    )
+    },
+    "--costs": {
+        "type": names,
+        "metavar": "NAME,...",
+        "help": "the reward models that are costs besides the minimised one (default: all)",
+    },
+    "--max-states": {
+        "type": whole("number of states", least=1),
+        "metavar": "N",
+        "help": "stop reading a model that has more than N states (default: read it all)",
+    },
+    "--domain": {**_FILE, "help": "the domain of a problem in PPDDL, if in a file of its own"},
+    "--give-up": {
+        **_MANY,
+        "type": bound,
+        "metavar": "NAME=VALUE",
+        "help": "what it costs to end where the goal is out of reach; may be repeated",
+    },
+    # A saved plan.
+    "plan": {"type": Path, "metavar": "PLAN", "help": "a plan that hcssp solve --out saved"},
+    "--bounds-of": {
+        "choices": ("problem", "plan"),
+        "default": "problem",
+        "help": "the bounds that count where --bound gives none: those of PROBLEM (the default), or those "
+        "that the plan's file says it was made for",
+    },
+    "--certificate": {
+        **_FILE,
+        "help": "verify by a certificate what is claimed about the plan; without one it stays a claim",
+    },
+    "--exact": {
+        "action": "store_true",
+        "help": "check the certificate in integers; takes some 50 times longer",
+    },
+    "--at": {
+        "nargs": "+",
+        "default": [],
+        "metavar": "PLACE",
+        "help": "an event, or an activity and its state, such as: cross-hall 3,4. Where a capacity is "
+        'carried, with what is used of it: "hall door (13, 2), battery 60", "hall door battery 60"',
+    },
+    # The search.
+    "--method": {
+        "default": "exact",
+        "metavar": "NAME",
+        "help": "exact (the default), budget-allocation, anytime, milp, dual or lp; hcssp methods says more",
+    },
+    "--policies": {
+        "choices": ("deterministic", "randomised"),
+        "help": "look for the best deterministic plan (the default) or, with the method dual, the best "
+        "randomised one, which may choose at random in a few states",
+    },
+    "--mode": {
+        "metavar": "NAME",
+        "help": "budget-allocation: sharp (the default) or published, the paper's algorithm and nothing "
+        "else, which may need a --time-limit to end",
+    },
+    "--gap": {
+        "type": gap,
+        "metavar": "G",
+        "help": "stop at this proven relative gap (default: 1e-6, for budget-allocation 1e-3)",
+    },
+    "--time-limit": {
+        "type": seconds,
+        "metavar": "S",
+        "help": "search for at most S seconds, then print the best plan so far; reading does not count, but "
+        "a model of another tool must be read in the same time",
+    },
+    "--constraint": {"metavar": "NAME", "help": "whose bound varies"},
+    "--points": {"default": 11, "metavar": "N"},
+    "--seed": {
+        "type": seed,
+        "default": 0,
+        "metavar": "N",
+        "help": "the seed of the simulated runs (default: 0)",
+    },
+    "--feasibility-tolerance": {
+        "type": share,
+        "default": FEASIBILITY_TOLERANCE,
+        "metavar": "T",
+        "help": "a bound is kept if it is exceeded by no more than this share of it (default: 1e-9)",
+    },
+    "--jobs": {"type": job_count, "metavar": "N", "help": "work in N processes of this machine (default: 1)"},
+    "--scheduler": {
+        "metavar": "ADDRESS",
+        "help": "work with a Dask cluster, such as tcp://localhost:8786 (needs hcssp[dask])",
+    },
+    # What is written.
+    "--out": _FILE,
+    "--csv": {**_FILE, "help": "write the points as CSV"},
+    "--plot": _FILE,
+    "--page": {**_FILE, "help": "write one page of HTML with a slider for all that varies"},
+    "--json": {"action": "store_true", "help": "answer with one JSON object on stdout"},
+}
+"""Every option that more than one command has, or that means the same wherever it is found."""
+
+SEARCH = ("--gap", "--time-limit")
+WORKERS = ("--jobs", "--scheduler")
+_PROBLEM = ("problem", "--bound", "--probability", "--maximise", "--set", "--scale")
+_MODEL = ("--constants", "--minimise", "--goal", "--costs", "--domain", "--give-up", "--max-states")
 
 
-def add_setting_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what makes a problem another one: its parameters and its scale."""
+def add(parser: argparse._ActionsContainer, *options: str, **changes: Any) -> None:
+    """Add options of the table; `changes` replace what is declared there, such as the help."""
+    for option in options:
+        parser.add_argument(option, **{**OPTIONS[option], **changes})
+
+
+def add_problem(parser: argparse.ArgumentParser) -> None:
+    """Add the problem, what is asked of it, and what is asked about models of other tools."""
+    add(parser, *_PROBLEM)
+    add_model(parser)
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Add what is asked about models of other tools."""
+    add(parser.add_argument_group("models (.prism, .nm, .pm, .jani, .drn, .umb, .pddl, .ppddl)"), *_MODEL)
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add what every command has that works for a while: how to answer, and how to show progress."""
+    add(parser, "--json")
     parser.add_argument(
-        "--set",
-        type=setting,
-        action="append",
-        default=[],
-        dest="settings",
-        metavar="NAME=VALUE",
-        help="a parameter of the problem, such as slip=0.2, 20%% or 1/5; may be repeated",
+        "--progress",
+        choices=("text", "jsonl"),
+        default="text",
+        help="progress on stderr: text (the default), or jsonl, one JSON object a line, for programs",
     )
-    add_scale_argument(parser)
+    amount = parser.add_mutually_exclusive_group()
+    amount.add_argument("--quiet", "-q", action="store_true", help="no progress; errors are still printed")
+    amount.add_argument("--verbose", "-v", action="store_true", help="a line for every change, and the log")
 
 
-def add_scale_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the size of a built-in problem."""
-    parser.add_argument(
-        "--scale", type=scale, default=1, metavar="N", help="multiply every length of a built-in problem"
-    )
+def place(given: list[str]) -> str | None:
+    """A place as the words of ``--at`` name it; None if there are none."""
+    return " ".join(given) or None
 
 
-def add_tolerance_argument(parser: argparse.ArgumentParser) -> None:
-    """Add how closely bounds must be kept."""
-    parser.add_argument(
-        "--feasibility-tolerance",
-        type=share,
-        default=FEASIBILITY_TOLERANCE,
-        metavar="T",
-        help="a bound is kept if it is exceeded by no more than this share of it (default: 1e-9)",
-    )
+def workers_of(arguments: argparse.Namespace, gone: float | None = None) -> Workers | None:
+    """The workers that were asked for, to be closed by the caller; None if this process does it all.
 
+    Parameters
+    ----------
+    arguments
+        Of the command.
+    gone
+        How many seconds of its time limit have passed, beyond which a cluster is not waited for; None if the
+        limit is one for each piece of the work.
 
-def add_certificate_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what verifies the plan of a file."""
-    parser.add_argument(
-        "--certificate",
-        type=Path,
-        metavar="FILE",
-        help="verify by a certificate what is claimed about the plan; without one it stays a claim",
-    )
-    parser.add_argument(
-        "--exact", action="store_true", help="check the certificate in integers; takes some 50 times longer"
-    )
+    Raises
+    ------
+    UsageError
+        If processes and a cluster were asked for.
+    """
+    import time
+    from math import inf
 
+    from hcssp.deadline import until
 
-def add_json_argument(parser: argparse.ArgumentParser) -> None:
-    """Add how to answer programs."""
-    parser.add_argument("--json", action="store_true", help="answer with one JSON object on stdout")
+    if arguments.scheduler is None and arguments.jobs in (None, 1):
+        return None
+    from hcssp.workers import open_workers
 
-
-def add_output_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what every command has that works for a while: how to answer, and how much to tell meanwhile."""
-    add_json_argument(parser)
-    talk = parser.add_mutually_exclusive_group()
-    talk.add_argument("--quiet", "-q", action="store_true", help="no progress; errors are still told")
-    talk.add_argument("--verbose", "-v", action="store_true", help="a line for every change, and the log")
+    if arguments.scheduler is not None:
+        if arguments.jobs is not None:
+            raise UsageError("--jobs and --scheduler: give one of them")
+        left = inf if gone is None or arguments.time_limit is None else arguments.time_limit - gone
+        with until(time.perf_counter() + left):
+            return open_workers(scheduler=arguments.scheduler)
+    return open_workers(jobs=arguments.jobs)

@@ -5,35 +5,23 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hcssp.cli.arguments import (
-    UsageError,
-    add_output_arguments,
-    add_problem_arguments,
-    amount,
-    gap,
-    positive_count,
-    seconds,
-)
-from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
-from hcssp.cli.pictures import check_picture
+from hcssp.cli.arguments import WORKERS, UsageError, add, add_output, add_problem, amount, whole, workers_of
+from hcssp.cli.plans import check_picture
 from hcssp.cli.problems import load_problem, title_of, with_bounds
-from hcssp.cli.progress import ProgressPrinter
-from hcssp.cli.terminal import style_of
-from hcssp.cli.workers import add_worker_arguments, workers_of
+from hcssp.cli.running import INTERRUPTED, NO_PLAN, SOLVED
+from hcssp.cli.terminal import ProgressPrinter, answer
 from hcssp.errors import UnknownName
 
 if TYPE_CHECKING:
-    from hcssp.cli.interruption import Interruption
+    from hcssp.cli.running import Interruption
     from hcssp.procedure import HCSSP
     from hcssp.solving.trade_off import CurvePoint, TradeOff
     from hcssp.workers import Workers
 
-HELP = "trade a bound off against the cost: a table, CSV, JSON and a plot"
 DESCRIPTION = """\
-Compute what the best plan costs as one bound grows. Over plans that draw lots the curve is exact,
+Compute what the best plan costs as one bound grows. Over randomised policies the curve is exact,
 with all its breakpoints; for the best deterministic plan there is a proven interval at each of the
 asked bounds. The price is what one more unit of the bound saves. All points share their work."""
 
@@ -42,10 +30,8 @@ _MAX_POINTS = 10_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hcssp curve``."""
-    add_problem_arguments(parser)
-    parser.add_argument(
-        "--constraint", metavar="NAME", help="whose bound varies (default: the problem's only constraint)"
-    )
+    add_problem(parser)
+    add(parser, "--constraint", help="whose bound varies (default: the problem's only constraint)")
     parser.add_argument(
         "--from",
         dest="low",
@@ -60,31 +46,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="HIGH",
         help="the largest bound (default: the most that is of any use)",
     )
-    parser.add_argument(
-        "--points", type=positive_count, default=11, metavar="N", help="how many bounds (default: 11)"
-    )
-    parser.add_argument(
-        "--gap", type=gap, default=1e-4, metavar="G", help="prove each to this relative gap (default: 1e-4)"
-    )
-    parser.add_argument(
-        "--time-limit",
-        type=seconds,
-        metavar="S",
-        help="print what is proven after about S seconds; reading does not count",
-    )
-    add_worker_arguments(parser, "points")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="write points and breakpoints as CSV")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the curve (needs matplotlib)")
-    add_output_arguments(parser)
+    add(parser, "--points", type=whole("count", 1), help="how many bounds (default: 11)")
+    add(parser, "--gap", default=1e-4, help="prove each to this relative gap (default: 1e-4)")
+    add(parser, "--time-limit", help="print what is proven after about S seconds; reading does not count")
+    add(parser, *WORKERS)
+    add(parser, "--csv", help="write points and breakpoints as CSV")
+    add(parser, "--plot", help="draw the curve (needs matplotlib)")
+    add_output(parser)
 
 
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Compute the curve, print it, and answer with the exit code."""
-    import json
     from math import inf, isfinite
 
-    from hcssp.cli.curve_text import curve_csv, curve_document, curve_in_words
     from hcssp.files.atomic import check_writable, write_atomically
+    from hcssp.reports.results_text import curve_csv, curve_document, curve_in_words
 
     if arguments.low is not None and arguments.high is not None:
         # What makes no sense is said before anything is read.
@@ -118,14 +94,13 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     if arguments.csv is not None:
         write_atomically(arguments.csv, curve_csv(curve))
     if arguments.plot is not None:
-        from hcssp.reports.charts import draw_trade_off
-        from hcssp.reports.pictures import save_picture
-
-        save_picture(arguments.plot, draw_trade_off(curve))
-    if arguments.json:
-        print(json.dumps(curve_document(arguments.problem, problem, curve), allow_nan=False))
-    else:
-        print(curve_in_words(title_of(arguments), problem, curve, style_of(sys.stdout)))
+        curve.plot(arguments.plot)
+    answer(
+        arguments,
+        lambda: curve_document(arguments.problem, problem, curve),
+        lambda style: curve_in_words(title_of(arguments), problem, curve, style),
+    )
+    if not arguments.json:
         for what, path in (("The figures are", arguments.csv), ("The curve is drawn", arguments.plot)):
             if path is not None:
                 print(f"\n{what} in {path}.")
@@ -149,7 +124,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
 
 def _range(problem: HCSSP, constraint: str, low: float | None, high: float | None) -> tuple[float, float]:
     """The ends of the curve, where the user has not named them."""
-    from hcssp.solving.bound_range import bound_range, rounded_range
+    from hcssp.solving.trade_off import bound_range, rounded_range
 
     least, most = rounded_range(*bound_range(problem, constraint))
     first = least if low is None else low
@@ -157,7 +132,7 @@ def _range(problem: HCSSP, constraint: str, low: float | None, high: float | Non
 
 
 def asked_bounds(low: float, high: float, count: int) -> list[float]:
-    """So many bounds, equally far apart.
+    """The asked number of bounds, equally far apart.
 
     Raises
     ------
@@ -185,7 +160,7 @@ def varied(problem: HCSSP, name: str | None) -> str:
     UsageError, UnknownName
         If it is not clear which one is meant.
     """
-    from hcssp.procedure.aim import Aim
+    from hcssp.procedure.description import Aim
 
     known = [constraint.name for constraint in problem.constraints]
     if name is None:
@@ -211,7 +186,7 @@ def _compute(
     """The curve; after a signal, the points finished so far."""
     from math import inf
 
-    from hcssp.cli.curve_text import point_line
+    from hcssp.reports.results_text import point_line
     from hcssp.solving.trade_off import TradeOff, trade_off
 
     done: list[CurvePoint] = []
@@ -219,7 +194,7 @@ def _compute(
 
     def on_point(point: CurvePoint) -> None:
         done.append(point)
-        printer.note(f"{len(done):3d} of {len(bounds)}: {constraint} at most {point_line(point)}")
+        printer.step(len(done), len(bounds), f"{constraint} at most {point_line(point)}")
 
     limit = inf
     if arguments.time_limit is not None:

@@ -1,4 +1,4 @@
-"""Plans of the command line: saving them while a solver works, reading them, beginning with one."""
+"""Plans and certificates of the command line: saved while a solver works, read, and resumed from."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hcssp.cli.arguments import UsageError
 from hcssp.cli.problems import with_bounds
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
     from hcssp.contract.plan import Plan
     from hcssp.contract.progress import Progress
@@ -20,11 +22,41 @@ if TYPE_CHECKING:
     from hcssp.procedure import HCSSP
     from hcssp.proofs.search_record import SearchRecord
 
+
+def check_picture(option: str, path: Path) -> None:
+    """Check that matplotlib is there and can write such a file.
+
+    Parameters
+    ----------
+    option
+        The option that names the file.
+    path
+        The file.
+
+    Raises
+    ------
+    UsageError, CannotWrite, MissingDependency
+        If it cannot.
+    """
+    from hcssp.files.atomic import check_writable
+    from hcssp.reports.charts import picture_formats
+
+    formats = picture_formats()
+    if path.suffix.lstrip(".").lower() not in formats:
+        known = ", ".join(f".{each}" for each in formats)
+        raise UsageError(
+            f"{option} {path}: matplotlib cannot write {path.suffix or 'no suffix'}; use one of {known}"
+        )
+    check_writable(path)
+
+
 _SAVE_BOUNDS_EVERY = 5.0
 """Seconds after which a better lower bound alone is worth a file."""
 
+
 _SAVE_SEARCH_EVERY, _SAVING_SHARE = 5.0, 20.0
-"""The regions of a search are saved after so many seconds, and so many times as many as that takes."""
+"""The seconds after which the regions of a search are saved, and the least ratio of the time between two
+savings to the time that one takes."""
 
 
 class PlanSaver:
@@ -39,8 +71,8 @@ class PlanSaver:
     start
         The plan that the solver begins with, if any.
     record
-        Where the search writes down its regions, which are saved beside the plan, now and then; None if
-        nobody is to go on with them.
+        Where the search writes down its regions, which are saved beside the plan now and then; None if
+        the search will not be resumed.
 
     Raises
     ------
@@ -49,12 +81,7 @@ class PlanSaver:
     """
 
     def __init__(
-        self,
-        path: Path,
-        problem: HCSSP,
-        method: str,
-        start: Plan | None,
-        record: SearchRecord | None = None,
+        self, path: Path, problem: HCSSP, method: str, start: Plan | None, record: SearchRecord | None = None
     ) -> None:
         from hcssp.files.atomic import check_writable
         from hcssp.files.fingerprint import fingerprint
@@ -94,7 +121,7 @@ class PlanSaver:
 
         If that is impossible, say why instead of raising it.
         """
-        from hcssp.contract.ending import Reason
+        from hcssp.contract.proof import Reason
 
         unsaved = self._save_plan(plan)
         if plan.ending.reason in (Reason.TIME_LIMIT, Reason.INTERRUPTED, Reason.MEMORY):
@@ -130,8 +157,7 @@ class PlanSaver:
 
     def _save(self, progress: Progress) -> None:
         from hcssp.contract.plan import Plan
-        from hcssp.contract.proof import Interval
-        from hcssp.contract.trace import Trace
+        from hcssp.contract.proof import Interval, Trace
 
         interval = Interval(min(progress.lower_bound, progress.upper_bound), progress.upper_bound)
         plan = Plan(
@@ -148,7 +174,7 @@ class PlanSaver:
             self._saved = (progress.seconds, progress.lower_bound, progress.upper_bound)
 
     def _warn(self, error: CannotWrite | None) -> bool:
-        """Tell an error once; whether there is one. The search goes on."""
+        """Print an error once; return whether there is one. The search continues."""
         if error is not None and str(error) != self._warned:
             # A disk that is full now may not be so when the next plan comes.
             print(f"hcssp: warning: {error}; trying again at the next plan", file=sys.stderr)
@@ -172,7 +198,7 @@ def read_plan(
     from dataclasses import replace
 
     from hcssp.files.plan_file import load_plan
-    from hcssp.reports.words import other_bounds
+    from hcssp.reports.plan_text import other_bounds
 
     plan = load_plan(path, with_bounds(problem, arguments.bound))
     if arguments.bounds_of == "plan":
@@ -255,9 +281,67 @@ def first_incumbent(
     solved = plan.as_procedure()
     broken = solved.costs.violations(tolerances.feasibility)
     if broken:
-        told = ", ".join(
+        detail = ", ".join(
             f"{each} {solved.cost(each):.6g} of at most {plan.bounds[each]:g}" for each in broken
         )
-        print(f"hcssp: the plan {path} breaks the bounds ({told}); beginning without it", file=sys.stderr)
+        print(f"hcssp: the plan {path} breaks the bounds ({detail}); beginning without it", file=sys.stderr)
         return solved.problem, None
     return solved.problem, plan
+
+
+class ProofSaver:
+    """Writes the certificate of a search, however it ended.
+
+    Parameters
+    ----------
+    path
+        Where to.
+
+    Attributes
+    ----------
+    interval
+        What the certificate proves; None while there is none.
+
+    Raises
+    ------
+    CannotWrite
+        If no file can be written there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        from hcssp.files.atomic import check_writable
+
+        check_writable(path)
+        self._path = path
+        self.interval: tuple[float, float] | None = None
+        self._searched = -inf
+
+    def finish(self, plan: Plan) -> None:
+        """Make the certificate and write it.
+
+        Raises
+        ------
+        CannotWrite
+            If it cannot be written.
+        """
+        from hcssp.contract.proof import Reason
+        from hcssp.proofs.assembly import claimed_interval
+
+        if plan.ending.reason is Reason.INTERRUPTED and plan.lower_bound == -inf:
+            # Nothing was proven, and an interrupted command should not begin to prove it now.
+            return
+        plan.save_certificate(self._path)
+        self.interval = claimed_interval(plan.certificate)
+        self._searched = plan.lower_bound
+
+    def document(self) -> dict[str, Any] | None:
+        """What is written where, for a program; None if nothing is."""
+        from hcssp.reports.verdict_text import certificate_document
+
+        return certificate_document(self._path, self.interval)
+
+    def in_words(self, asked: str, problem: HCSSP) -> str:
+        """What is written where, and how to check it: `asked` states the problem on a command line."""
+        from hcssp.reports.verdict_text import certificate_in_words
+
+        return certificate_in_words(self._path, self.interval, self._searched, asked, problem)

@@ -1,32 +1,36 @@
-"""``hcssp problems`` lists the built-in problems; :func:`load_problem` finds the one that a command names."""
+"""The problem that a command names, with its parameters set, its bounds, and what is asked about it."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from hcssp.cli.arguments import UsageError, add_json_argument
-from hcssp.cli.exit_codes import SOLVED
+from hcssp.cli.arguments import UsageError
+from hcssp.cli.terminal import notes_on
 from hcssp.errors import UnknownName
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from hcssp.cli.interruption import Interruption
+    from hcssp.cli.running import Interruption
+    from hcssp.cli.terminal import ProgressPrinter
     from hcssp.exchange.reading import Question
+    from hcssp.parameters import Number
     from hcssp.procedure import HCSSP
-    from hcssp.scenarios.dials import Number
 
-HELP = "list the built-in problems"
-DESCRIPTION = """\
-List the built-in problems, which can be solved by their names and written as files (hcssp new), with
-their sizes, and under each its dials: numbers that --set changes.
 
-  hcssp solve evacuation --set locked=5% --set intended=0.95"""
+@contextmanager
+def reading(
+    arguments: argparse.Namespace, interruption: Interruption
+) -> Iterator[tuple[ProgressPrinter, HCSSP]]:
+    """The printer and the problem of a command that can be interrupted and has nothing to save."""
+    with notes_on(arguments, interruption) as printer:
+        printer.note(f"reading {arguments.problem}")
+        yield printer, load_problem(arguments)
 
 
 def load_problem(
@@ -63,11 +67,11 @@ def load_problem(
 def asked_of(problem: HCSSP, chances: Sequence[tuple[str, float]], reward: str | None) -> HCSSP:
     """The problem under bounds on probabilities, and with a reward to maximise if there is one."""
     for what, at_most in chances:
-        from hcssp.procedure.probabilities import with_probability
+        from hcssp.procedure.product import with_probability
 
         problem = with_probability(problem, what, of=what, at_most=at_most)
     if reward is not None:
-        from hcssp.procedure.dead_ends import explaining_dead_ends
+        from hcssp.procedure.validation import explaining_dead_ends
         from hcssp.solving.maximisation import maximise
 
         with explaining_dead_ends(problem):
@@ -76,14 +80,10 @@ def asked_of(problem: HCSSP, chances: Sequence[tuple[str, float]], reward: str |
 
 
 def named_problem(
-    name: str,
-    settings: Mapping[str, Number] | None = None,
-    scale: int = 1,
-    question: Question | None = None,
+    name: str, settings: Mapping[str, Number] | None = None, scale: int = 1, question: Question | None = None
 ) -> HCSSP:
     """The problem called `name`, a file or a built-in one; ``-`` is one that comes by standard input."""
     from hcssp.files.named_problem import find_problem, is_file
-    from hcssp.files.problem_file.loading import load_stream
 
     if scale != 1 and (name == "-" or is_file(name)):
         raise UsageError(f"--scale {scale}: only built-in problems can be scaled, not the file {name}")
@@ -93,6 +93,8 @@ def named_problem(
         raise UsageError("-: constants, costs and goals are asked of models in files, not of standard input")
     if sys.stdin is None:
         raise UsageError("-: there is no standard input to read a problem from")
+    from hcssp.files.problem_file.loading import load_stream
+
     return load_stream(sys.stdin.buffer, parameters=settings)
 
 
@@ -105,7 +107,7 @@ def question_of(arguments: argparse.Namespace) -> Question | None:
         If giving up is priced twice.
     """
     asked = (arguments.constants, arguments.minimise, arguments.goal, arguments.costs, arguments.give_up)
-    if not any(asked) and arguments.domain is None:
+    if not any(asked) and arguments.domain is None and arguments.max_states is None:
         return None
     from hcssp.exchange.reading import Question
 
@@ -121,6 +123,7 @@ def question_of(arguments: argparse.Namespace) -> Question | None:
         costs=arguments.costs,
         give_up=price or None,
         domain=arguments.domain,
+        max_states=arguments.max_states,
     )
 
 
@@ -202,35 +205,3 @@ def with_bounds(problem: HCSSP, bounds: list[tuple[str, float]]) -> HCSSP:
             raise UsageError(f"--bound {name}: given twice ({wanted[name]:g} and {at_most:g}); give one")
         wanted[name] = at_most
     return problem.with_bounds(wanted)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add how the list is told."""
-    add_json_argument(parser)
-
-
-def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
-    """Print the built-in problems."""
-    from hcssp.scenarios.registry import SCENARIOS
-
-    if arguments.json:
-        listed = [
-            {
-                "name": each.name,
-                "description": each.description,
-                "size": each.size,
-                "dials": [
-                    {"name": dial.name, "default": dial.default, "meaning": dial.meaning}
-                    for dial in each.dials
-                ],
-            }
-            for each in SCENARIOS.values()
-        ]
-        print(json.dumps({"problems": listed}, allow_nan=False))
-        return SOLVED
-    for scenario in SCENARIOS.values():
-        print(f"{scenario.name:<18} {scenario.description}")
-        print(f"    {scenario.size}")
-        for dial in scenario.dials:
-            print(f"    {f'{dial.name} = {dial.default:g}':<20} {dial.meaning}")
-    return SOLVED

@@ -7,33 +7,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hcssp.cli.arguments import (
-    UsageError,
-    add_output_arguments,
-    add_place_argument,
-    add_plan_arguments,
-    add_problem_arguments,
-    add_tolerance_argument,
-    bound,
-    gap,
-    place,
-    seconds,
-    setting,
-)
-from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
+from hcssp.cli.arguments import SEARCH, UsageError, add, add_output, add_problem, bound, place, setting
 from hcssp.cli.plans import PlanSaver, read_plan
 from hcssp.cli.problems import load_problem, settings_of, with_bounds
-from hcssp.cli.progress import ProgressPrinter
-from hcssp.cli.solve import tell, tell_time, wanted_gap
-from hcssp.cli.work import work
+from hcssp.cli.running import INTERRUPTED, NO_PLAN, SOLVED, work
+from hcssp.cli.solve import print_plan, print_time, wanted_gap
+from hcssp.cli.terminal import ProgressPrinter
 
 if TYPE_CHECKING:
-    from hcssp.cli.interruption import Interruption
+    from hcssp.cli.running import Interruption
     from hcssp.contract.plan import Plan
     from hcssp.numerics import Tolerances
     from hcssp.procedure import HCSSP
 
-HELP = "a new plan for the rest of a saved one, from where its execution is"
 DESCRIPTION = """\
 While a plan is executed the world has changed, or a budget has gone faster than expected: find the best plan
 for the rest, from an event or a state of an activity on, with what is left of the budgets.
@@ -50,9 +36,8 @@ The rest is a problem of its own; --rest writes it as a file, for the other comm
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hcssp replan``."""
-    add_problem_arguments(parser)
-    add_plan_arguments(parser)
-    add_place_argument(parser, "where the execution is (default: the start)")
+    add_problem(parser)
+    add(parser, "plan", "--bounds-of", "--at")
     parser.add_argument(
         "--spent",
         type=bound,
@@ -76,26 +61,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a parameter of the world as it is now; without --world that is PROBLEM, with what --set says "
         "otherwise; may be repeated",
     )
-    parser.add_argument(
-        "--gap", type=gap, metavar="G", help="stop at this proven relative gap (default: 1e-6)"
-    )
-    parser.add_argument(
-        "--time-limit",
-        type=seconds,
-        metavar="S",
-        help="search for at most S seconds, then print the best plan so far; reading does not count",
-    )
-    parser.add_argument("--out", type=Path, metavar="FILE", help="save the plan for the rest")
+    add(parser, *SEARCH)
+    add(parser, "--out", help="save the plan for the rest")
     parser.add_argument("--rest", type=Path, metavar="FILE", help="write the rest as a problem file")
-    add_tolerance_argument(parser)
-    add_output_arguments(parser)
-    # The method is not to be chosen; what tells about plans asks for it.
+    add(parser, "--feasibility-tolerance")
+    add_output(parser)
+    # The method is fixed; what prints a plan asks for it.
     parser.set_defaults(method="exact", iterations=None, mode=None)
 
 
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Plan the rest, print the plan, and answer with the exit code."""
-    from hcssp.contract.ending import Reason
+    from hcssp.contract.proof import Reason
     from hcssp.errors import BudgetSpent
     from hcssp.files.atomic import check_writable, write_atomically
     from hcssp.files.problem_file.dumping import dump_problem
@@ -107,7 +84,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         if path is not None:
             check_writable(path)
     method = find_method(arguments.method)
-    printer = ProgressPrinter.wanted(arguments, method.counts)
+    printer = ProgressPrinter.wanted(arguments, method.counts, hint=True)
     tolerances = Tolerances(feasibility=arguments.feasibility_tolerance)
     try:
         interruption.begin()
@@ -125,15 +102,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
             saver = PlanSaver(arguments.out, rest, method.name, start)
         gap, limit = wanted_gap(method, arguments), arguments.time_limit
         plan = work(
-            rest,
-            PolicyBranching(),
-            [gap],
-            printer,
-            interruption,
-            saver,
-            start,
-            tolerances,
-            time_limit=limit,
+            rest, PolicyBranching(), [gap], printer, interruption, saver, start, tolerances, time_limit=limit
         )
     except KeyboardInterrupt:
         printer.close()
@@ -142,8 +111,8 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     finally:
         printer.close()
     unsaved = None if saver is None else saver.finish(plan)
-    tell(arguments, plan)
-    tell_time(arguments, plan, interruption)
+    print_plan(arguments, plan)
+    print_time(arguments, plan, interruption)
     if unsaved is not None:
         raise unsaved
     if not arguments.json:

@@ -1,4 +1,4 @@
-"""``hcssp report``: a plan as one page for the people who decide about it."""
+"""``hcssp report``: a plan as one page of HTML."""
 
 from __future__ import annotations
 
@@ -8,39 +8,27 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hcssp.cli.arguments import (
-    UsageError,
-    add_certificate_arguments,
-    add_output_arguments,
-    add_plan_arguments,
-    add_problem_arguments,
-    gap,
-    points,
-    seconds,
-    seed,
-)
-from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
+from hcssp.cli.arguments import UsageError, add, add_output, add_problem, seconds, whole
 from hcssp.cli.plans import plan_heading, read_plan, verified
-from hcssp.cli.problems import load_problem, with_bounds
-from hcssp.cli.progress import ProgressPrinter
-from hcssp.cli.work import work
+from hcssp.cli.problems import load_problem, settings_of, with_bounds
+from hcssp.cli.running import INTERRUPTED, NO_PLAN, SOLVED, work
+from hcssp.cli.terminal import ProgressPrinter
 from hcssp.errors import UnknownName
 
 if TYPE_CHECKING:
-    from hcssp.cli.interruption import Interruption
+    from hcssp.cli.running import Interruption
     from hcssp.contract.plan import Plan
-    from hcssp.contract.stop import StopCriterion
+    from hcssp.contract.progress import StopCriterion
     from hcssp.procedure import HCSSP
     from hcssp.solving.trade_off import CurvePoint, TradeOff
 
-HELP = "write a plan as one page: its costs, its map, its proof, and what other bounds would mean"
 DESCRIPTION = """\
 Write one page of HTML that needs no network: what the plan costs and what is proven about it,
 where it goes and how often, what it chooses, how the budget is spread, simulated runs, and a
 slider over each bound with a plan for each of its positions.
 
 PLAN is a file that hcssp solve --out saved; without it the problem is solved first. What the file says was
-proven is told as a claim, unless --certificate proves it.
+proven is shown as a claim, unless --certificate proves it.
 
 Exit code 0 if the page is written, 1 if there is no plan, the plan does not keep the bounds (the page is
 written) or the certificate does not prove what it claims, 2 if PLAN or the certificate is none for this
@@ -51,61 +39,56 @@ _MAX_POINTS = 60
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hcssp report``."""
-    add_problem_arguments(parser)
-    add_plan_arguments(parser, optional=True)
-    parser.add_argument(
-        "-o", "--output", type=Path, default=Path("report.html"), metavar="FILE",
-        help="where to write the page (default: report.html)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--gap", type=gap, default=1e-6, metavar="G", help="solve to this relative gap (default: 1e-6)"
-    )
-    parser.add_argument(
-        "--time-limit", type=seconds, default=60.0, metavar="S",
-        help="solve for at most S seconds (default: 60)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--vary",
-        metavar="NAME",
+    add_problem(parser)
+    add(parser, "plan", nargs="?")
+    add(parser, "--bounds-of", "--certificate", "--exact")
+    add(parser, "--out", default=Path("report.html"), help="where to write the page (default: report.html)")
+    add(parser, "--gap", default=1e-6, help="solve to this relative gap (default: 1e-6)")
+    add(parser, "--time-limit", default=60.0, help="solve for at most S seconds (default: 60)")
+    add(
+        parser,
+        "--constraint",
         help="the constraint whose bound the slider moves at first (default: the scarcest)",
     )
-    parser.add_argument(
-        "--points", type=points, default=11, metavar="N",
+    add(
+        parser,
+        "--points",
+        type=whole("number of points"),
         help="about how many positions the slider has (default: 11; 0: no slider)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--curve-time-limit", type=seconds, default=20.0, metavar="S",
-        help="work on the plans of the slider for about S seconds (default: 20)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--seed", type=seed, default=0, metavar="N", help="names the simulated runs for good (default: 0)"
     )
+    parser.add_argument(
+        "--curve-time-limit",
+        type=seconds,
+        default=20.0,
+        metavar="S",
+        help="work on the plans of the slider for about S seconds (default: 20)",
+    )
+    add(parser, "--seed")
     parser.add_argument(
         "--pictures", type=Path, metavar="FOLDER", help="also draw the plan as PNG files (needs matplotlib)"
     )
-    add_certificate_arguments(parser)
-    add_output_arguments(parser)
+    add_output(parser)
 
 
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Solve if there is no plan, write the page, and answer with the exit code."""
-    from hcssp.contract.ending import Reason
+    from hcssp.contract.proof import Reason
     from hcssp.files.atomic import check_writable, make_folder
 
-    check_writable(arguments.output)
+    check_writable(arguments.out)
     if arguments.pictures is not None:
         make_folder(arguments.pictures)
     if arguments.certificate is not None and arguments.plan is None:
         raise UsageError("--certificate: name the PLAN that it is about")
     if arguments.points > _MAX_POINTS:
         raise UsageError(f"--points {arguments.points}: a page can hold the plans of {_MAX_POINTS} at most")
-    printer = ProgressPrinter.wanted(arguments)
+    printer = ProgressPrinter.wanted(arguments, hint=True)
     try:
         interruption.begin()
         printer.note(f"reading {arguments.problem}")
         problem = load_problem(arguments)
-        if arguments.vary is not None and arguments.vary not in problem.constraint_names:
-            raise UnknownName("constraint", arguments.vary, problem.constraint_names)
+        if arguments.constraint is not None and arguments.constraint not in problem.constraint_names:
+            raise UnknownName("constraint", arguments.constraint, problem.constraint_names)
         plan = _plan(arguments, problem, printer, interruption)
         interruption.end()
         if not plan.found:
@@ -133,7 +116,7 @@ def _plan(
     arguments: argparse.Namespace, problem: HCSSP, printer: ProgressPrinter, interruption: Interruption
 ) -> Plan:
     """The plan that was given, or a new one."""
-    from hcssp.contract.stop import Gap
+    from hcssp.contract.progress import Gap
     from hcssp.methods.policy_branching import PolicyBranching
 
     if arguments.plan is not None:
@@ -148,13 +131,19 @@ def _write(
     arguments: argparse.Namespace, plan: Plan, printer: ProgressPrinter, interruption: Interruption
 ) -> list[Path]:
     """Write the page and the pictures; what was written."""
+    from hcssp.files.named_problem import parameters_of
+    from hcssp.reports.figures import given
     from hcssp.reports.page import save_page
     from hcssp.reports.page_data import page_data
 
     curves = _curves(arguments, plan, printer, interruption)
     printer.note("simulating and writing")
-    save_page(arguments.output, page_data(plan, *curves, seed=arguments.seed))
-    written = [arguments.output]
+    settings = settings_of(arguments.settings)
+    # What comes from standard input cannot be read again.
+    values = settings if arguments.problem == "-" else parameters_of(arguments.problem, settings)
+    parameters = {name: given(float(value)) for name, value in values.items()}
+    save_page(arguments.out, page_data(plan, *curves, seed=arguments.seed, parameters=parameters))
+    written = [arguments.out]
     if arguments.pictures is not None:
         printer.note("drawing pictures")
         written += _draw(arguments.pictures, plan, arguments.seed)
@@ -165,27 +154,27 @@ def _curves(
     arguments: argparse.Namespace, plan: Plan, printer: ProgressPrinter, interruption: Interruption
 ) -> list[TradeOff]:
     """The trade-off curves around the plan's bounds, as far as they get; none if they are not wanted."""
+    from hcssp.reports.charts import own
     from hcssp.reports.figures import given, rounded
-    from hcssp.reports.judged import own
-    from hcssp.reports.report import curves_around
+    from hcssp.reports.page import curves_around
 
     if not arguments.points or interruption.requested:
         return []
 
     has = "costs" if plan.reward is None else f"has {plan.reward.name}"
 
-    def tell(constraint: str, point: CurvePoint) -> None:
+    def report(constraint: str, point: CurvePoint) -> None:
         if isfinite(point.upper_bound):
-            told = f"another plan: {constraint} at most {given(point.bound)} {has} {rounded(own(point.plan))}"
+            text = f"another plan: {constraint} at most {given(point.bound)} {has} {rounded(own(point.plan))}"
         else:
-            told = f"no plan yet for {constraint} at most {given(point.bound)}"
-        printer.note(told)
+            text = f"no plan yet for {constraint} at most {given(point.bound)}"
+        printer.note(text)
 
     try:
         interruption.begin()
         printer.note("looking at other bounds")
         interruption.allow(arguments.curve_time_limit)
-        return curves_around(plan, arguments.vary, arguments.points, arguments.curve_time_limit, tell)
+        return curves_around(plan, arguments.constraint, arguments.points, arguments.curve_time_limit, report)
     except KeyboardInterrupt:
         # So early that there is no curve; the plan itself is still worth a page.
         return []
@@ -195,8 +184,8 @@ def _curves(
 
 def _draw(folder: Path, plan: Plan, seed: int) -> list[Path]:
     """Draw everything that can be drawn of a plan."""
-    from hcssp.reports.pictures import save_picture
-    from hcssp.reports.report import plan_pictures
+    from hcssp.reports.charts import save_picture
+    from hcssp.reports.plots import plan_pictures
 
     written = []
     for name, figure in plan_pictures(plan, seed):
@@ -210,7 +199,7 @@ def _tell(arguments: argparse.Namespace, plan: Plan, written: list[Path]) -> Non
     import json
 
     from hcssp.reports.figures import plain
-    from hcssp.reports.summary import verified_document
+    from hcssp.reports.plan_text import verified_document
 
     if arguments.json:
         document: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""``hcssp solve``: find a plan, tell how good it is for certain, and say why the search stopped."""
+"""``hcssp solve``: find a plan, prove how good it is, and say why the search stopped."""
 
 from __future__ import annotations
 
@@ -8,91 +8,80 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hcssp.cli import properties
 from hcssp.cli.arguments import (
+    SEARCH,
+    WORKERS,
     UsageError,
-    add_bounds_argument,
-    add_output_arguments,
-    add_problem_arguments,
-    add_tolerance_argument,
+    add,
+    add_output,
+    add_problem,
     count_or_inf,
-    gap,
-    seconds,
+    likelihoods,
+    whole,
+    workers_of,
 )
-from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
-from hcssp.cli.pictures import check_picture
-from hcssp.cli.plans import PlanSaver, where_it_was
+from hcssp.cli.plans import PlanSaver, ProofSaver, check_picture, where_it_was
 from hcssp.cli.problems import asked_again, load_problem, title_of, with_bounds
-from hcssp.cli.progress import ProgressPrinter
-from hcssp.cli.proofs import ProofSaver
-from hcssp.cli.terminal import style_of
-from hcssp.cli.work import Faulty, first_progress, stopped, work
-from hcssp.cli.workers import add_worker_arguments, workers_of
+from hcssp.cli.running import INTERRUPTED, NO_PLAN, SOLVED, Faulty, first_progress, stopped, work
+from hcssp.cli.terminal import ProgressPrinter, style_of
 from hcssp.errors import DeadEnd
+from hcssp.exchange import MODEL_SUFFIXES
 
 if TYPE_CHECKING:
-    from hcssp.cli.interruption import Interruption
+    from hcssp.cli.running import Interruption
     from hcssp.contract.plan import Plan
+    from hcssp.contract.progress import StopCriterion
     from hcssp.contract.solver import Solver
-    from hcssp.contract.stop import StopCriterion
     from hcssp.numerics import Tolerances
     from hcssp.procedure import HCSSP
     from hcssp.proofs.search_record import SearchRecord
     from hcssp.solving.registry import Method
     from hcssp.workers import Workers
 
-HELP = "solve a problem"
 DESCRIPTION = """\
 Find the plan of least expected cost that keeps the bounds, and prove how good it is.
 
-The plan is told in words, or with --json as one object. Cost, usage and budget of an
-activity are those of one execution, in expectation, and null if it is never executed;
-weighted with expected_executions, costs and usages add up to those of the whole plan."""
+The plan is printed as text, or with --json as one object. Cost, usage and allocated budget
+of an activity are those of one execution, in expectation, and null if it is never executed;
+weighted with expected_executions, costs and usages add up to those of the whole plan.
+Only the method budget-allocation allocates budgets."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hcssp solve``."""
-    add_problem_arguments(parser)
-    parser.add_argument(
-        "--method",
-        default="exact",
-        metavar="NAME",
-        help="exact (the default), budget-allocation, milp or lp; hcssp methods says more",
-    )
-    parser.add_argument(
-        "--gap",
-        type=gap,
-        metavar="G",
-        help="stop at this proven relative gap (default: 1e-6, for budget-allocation 1e-3)",
-    )
-    parser.add_argument(
-        "--time-limit",
-        type=seconds,
-        metavar="S",
-        help="search for at most S seconds, then print the best plan so far; reading does not count",
-    )
+    add_problem(parser)
+    add(parser, "--method", "--policies", "--mode", *SEARCH)
     parser.add_argument(
         "--iterations",
         type=count_or_inf,
         metavar="L",
-        help="budget-allocation: the paper's l, how long an activity's planning goes on; inf for ever",
+        help="budget-allocation and anytime: the paper's l, the number of iterations of stage 2; may be inf",
     )
     parser.add_argument(
-        "--mode",
-        metavar="NAME",
-        help="budget-allocation: sharp (the default) or published, the paper's algorithm and nothing else, "
-        "which may need a --time-limit to end",
+        "--choices",
+        choices=("per state", "per event"),
+        metavar="HOW",
+        help="exact: 'per state' (the default, unless the file says otherwise) lets the choice at an event "
+        "depend on the state in which it is entered, 'per event' makes one choice for each event, as the "
+        "paper does",
     )
     parser.add_argument(
+        "--likelihoods",
+        type=likelihoods,
+        metavar="PAIRS",
+        help="budget-allocation: start with budgets of a bound divided by these numbers, NAME=VALUE,... of "
+        "activities or a YAML file of them, in place of the least probabilities of running the activities",
+    )
+    add(
+        parser,
         "--out",
-        type=Path,
-        metavar="FILE",
         help="save the plan, at every better one that is found; beside it, in FILE.search, what is still to "
         "be searched",
     )
-    parser.add_argument(
+    add(
+        parser,
         "--certificate",
-        type=Path,
-        metavar="FILE",
         help="write a proof of what the search found out, which hcssp check verifies without a solver",
     )
     parser.add_argument(
@@ -101,32 +90,58 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PLAN",
         help="start from a saved plan, and continue its search if that was stopped or killed",
     )
-    add_bounds_argument(parser)
+    add(parser, "--plot", help="draw the plan: its rooms, or else what it chooses (needs matplotlib)")
     parser.add_argument(
-        "--plot",
+        "--alternatives",
+        type=whole("number of plans", least=1),
+        metavar="K",
+        help="exact: list the K best different plans that keep the bounds, each with its costs",
+    )
+    parser.add_argument(
+        "--lagrangian",
         type=Path,
         metavar="FILE",
-        help="draw the plan: its rooms, or else what it chooses (needs matplotlib)",
+        help="draw what policies cost over the price of the first bound, and how the dual bounds the optimum "
+        "(needs matplotlib)",
     )
-    add_worker_arguments(parser, "parts of the search")
-    add_tolerance_argument(parser)
-    add_output_arguments(parser)
+    parser.add_argument(
+        "--allocation",
+        type=Path,
+        metavar="FILE",
+        help="budget-allocation: draw the boxes of the allocation space, open and pruned, and the best plan "
+        "(needs matplotlib)",
+    )
+    parser.add_argument(
+        "--axes",
+        nargs=2,
+        metavar="ACTIVITY",
+        help="two activities for --allocation (default: those whose budgets were split most often)",
+    )
+    add(parser, "--bounds-of", *WORKERS, "--feasibility-tolerance")
+    properties.add_arguments(parser)
+    add_output(parser)
 
 
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Solve, print the plan, and answer with the exit code."""
-    from hcssp.contract.ending import Reason
+    from hcssp.contract.proof import Reason
     from hcssp.numerics import Tolerances
     from hcssp.solving.registry import find_method
 
     if arguments.verbose:
         logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(name)s: %(message)s")
+    if arguments.props is not None or arguments.property is not None:
+        return properties.run(arguments, interruption)
+    if arguments.policies == "randomised" and arguments.method == "exact":
+        arguments.method = "dual"
     method = find_method(arguments.method)
     solver = make_solver(method, arguments)
     _check_options(arguments, solver)
-    printer = ProgressPrinter.wanted(arguments, method.counts)
+    printer = ProgressPrinter.wanted(arguments, method.counts, hint=True)
+    if arguments.alternatives is not None:
+        return _list_alternatives(arguments, printer, interruption)
     tolerances = Tolerances(feasibility=arguments.feasibility_tolerance)
-    # Made before anything is solved: what cannot be written is to be known by then.
+    # Made before anything is solved: what cannot be written must be known by then.
     prover = None if arguments.certificate is None else ProofSaver(arguments.certificate)
     was_read = False
     saver: PlanSaver | None = None
@@ -135,6 +150,9 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     try:
         interruption.begin()
         printer.note(f"reading {arguments.problem}")
+        if arguments.time_limit is not None and Path(arguments.problem).suffix.lower() in MODEL_SUFFIXES:
+            # There is no end to the states that a short model may have.
+            interruption.allow(arguments.time_limit)
         problem, start, record = _read(arguments, tolerances)
         was_read = True
         printer.reward = problem.reward
@@ -157,10 +175,10 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     except DeadEnd as error:
         if was_read:
             raise
-        return _tell_unread(arguments, interruption, f"no policy ends: {error}")
+        return _print_unread(arguments, interruption, f"no policy ends: {error}")
     except KeyboardInterrupt:
         if not was_read:
-            return _tell_unread(arguments, interruption)
+            return _print_unread(arguments, interruption)
         plan = stopped(problem, method.name, first_progress(start), interruption)
     except Faulty as error:
         fault, plan, prover = error, error.plan, None
@@ -169,12 +187,53 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         if workers is not None:
             workers.close()
     _hand_over(arguments, problem, plan, printer, saver, prover)
-    tell_time(arguments, plan, interruption)
+    print_time(arguments, plan, interruption)
     if fault is not None:
         raise fault
     if plan.ending.reason is Reason.INTERRUPTED:
         return INTERRUPTED
     return SOLVED if plan.found else NO_PLAN
+
+
+def _list_alternatives(
+    arguments: argparse.Namespace, printer: ProgressPrinter, interruption: Interruption
+) -> int:
+    """Find the best plans, print the first one and what the others cost, and answer with the exit code."""
+    import json
+    from math import inf
+
+    from hcssp.contract.proof import Reason
+    from hcssp.reports.plan_text import plan_document, plan_in_words
+    from hcssp.reports.results_text import alternatives_document, alternatives_in_words
+    from hcssp.solving.best_plans import best_plans
+
+    try:
+        interruption.begin()
+        problem = with_bounds(load_problem(arguments), arguments.bound)
+        printer.reward = problem.reward
+        interruption.allow(inf if arguments.time_limit is None else arguments.time_limit)
+        found = best_plans(
+            problem, arguments.alternatives, time_limit=arguments.time_limit, on_progress=printer
+        )
+        interruption.end()
+    finally:
+        printer.close()
+    if not found.plans:
+        proved = found.ending.reason is Reason.PROVED
+        print(
+            f"hcssp: no plan: {'nothing keeps the bounds' if proved else found.ending.reason}",
+            file=sys.stderr,
+        )
+    elif arguments.json:
+        document = plan_document(found[0]) | {"problem": arguments.problem}
+        print(json.dumps(document | {"alternatives": alternatives_document(found)}, allow_nan=False))
+    else:
+        style = style_of(sys.stdout)
+        print(plan_in_words(found[0], style, title_of(arguments)))
+        print("\n" + alternatives_in_words(found, style))
+    if found.ending.reason is Reason.INTERRUPTED and not interruption.expired:
+        return INTERRUPTED
+    return SOLVED if found.plans else NO_PLAN
 
 
 def _check_options(arguments: argparse.Namespace, solver: Solver) -> None:
@@ -185,18 +244,50 @@ def _check_options(arguments: argparse.Namespace, solver: Solver) -> None:
     HcsspError
         With the option's name.
     """
-    from hcssp.files.atomic import check_writable
     from hcssp.numerics import FEASIBILITY_TOLERANCE
 
+    own = getattr(solver, "policies", "deterministic")
+    if arguments.policies not in (None, own):
+        raise UsageError(
+            f"--policies {arguments.policies}: the method {arguments.method!r} finds the best {own} plan; "
+            "leave one of both out"
+        )
     if (arguments.jobs or arguments.scheduler) and not getattr(solver, "uses_workers", False):
         raise UsageError(
             f"--jobs, --scheduler: the method {arguments.method!r} works in one process; use exact"
         )
+    if arguments.certificate is not None and arguments.choices == "per event":
+        raise UsageError("--certificate: there is none for --choices 'per event'; leave one out")
+    if arguments.alternatives is not None:
+        alone = (
+            "out",
+            "certificate",
+            "resume",
+            "plot",
+            "lagrangian",
+            "allocation",
+            "choices",
+            "jobs",
+            "scheduler",
+        )
+        others = [f"--{option}" for option in alone if getattr(arguments, option)]
+        if arguments.method != "exact":
+            others.insert(0, f"--method {arguments.method}")
+        if others:
+            raise UsageError(f"--alternatives: {', '.join(others)} cannot be combined with it; leave one out")
     if arguments.certificate is not None and arguments.feasibility_tolerance != FEASIBILITY_TOLERANCE:
         raise UsageError("--feasibility-tolerance: a certificate is about bounds kept to 1e-9; leave one out")
     if arguments.plot is not None:
         check_picture("--plot", arguments.plot)
+    if arguments.lagrangian is not None:
+        check_picture("--lagrangian", arguments.lagrangian)
+    if arguments.allocation is not None:
+        if arguments.method != "budget-allocation":
+            raise UsageError("--allocation: only the method 'budget-allocation' divides an allocation space")
+        check_picture("--allocation", arguments.allocation)
     if arguments.out is not None:
+        from hcssp.files.atomic import check_writable
+
         check_writable(arguments.out)
 
 
@@ -208,27 +299,35 @@ def _hand_over(
     saver: PlanSaver | None,
     prover: ProofSaver | None,
 ) -> None:
-    """Save the plan and its proof, tell and draw it; what could not be saved is told last, as an error."""
-    # Saved before it is told, lest a reader that has gone takes the plan along; a full disk waits.
+    """Save the plan and its proof, print and draw it; what could not be saved is raised last."""
+    # Saved before it is printed, so that a reader that has gone does not cost the plan; a full disk waits.
     unsaved = None if saver is None else saver.finish(plan)
     try:
         if prover is not None:
             printer.note(f"writing {arguments.certificate}")
             prover.finish(plan)
     finally:
-        # Whatever becomes of the proof, the plan is told.
+        # The plan is printed even if the proof fails.
         printer.close()
-        tell(arguments, plan, prover)
+        print_plan(arguments, plan, prover)
     if unsaved is not None:
         raise unsaved
     if saver is not None and plan.found and not arguments.json:
         print(f"\nThe plan is saved in {arguments.out}.")
     if prover is not None and not arguments.json:
         print("\n" + prover.in_words(asked_again(arguments, problem), problem))
-    if arguments.plot is not None and plan.found:
-        from hcssp.reports.report import save_plot
+    if arguments.lagrangian is not None and plan.found:
+        from hcssp.solving.lagrangian import lagrangian
 
-        save_plot(plan, arguments.plot)
+        lagrangian(problem).plot(arguments.lagrangian)
+        if not arguments.json:
+            print(f"\nThe policies over the multiplier are drawn in {arguments.lagrangian}.")
+    if arguments.allocation is not None and plan.allocation is not None:
+        plan.allocation.plot(arguments.allocation, activities=arguments.axes)
+        if not arguments.json:
+            print(f"\nThe boxes of allocations are drawn in {arguments.allocation}.")
+    if arguments.plot is not None and plan.found:
+        plan.plot(arguments.plot)
         if not arguments.json:
             what = "rooms with the plan's arrows are"
             if not problem.has_rooms:
@@ -241,40 +340,29 @@ def _read(arguments: argparse.Namespace, tolerances: Tolerances) -> tuple[HCSSP,
     from hcssp.proofs.search_record import SearchRecord
 
     loaded = load_problem(arguments)
+    if arguments.choices is not None:
+        loaded = loaded.choosing(arguments.choices)
     if arguments.resume is not None:
         return where_it_was(arguments, loaded, tolerances)
     return with_bounds(loaded, arguments.bound), None, SearchRecord()
 
 
-def _tell_unread(arguments: argparse.Namespace, interruption: Interruption, dead_end: str = "") -> int:
+def _print_unread(arguments: argparse.Namespace, interruption: Interruption, dead_end: str = "") -> int:
     """Say that the work ended while the problem was read, by a signal or a dead end."""
     import json
 
-    from hcssp.reports.figures import plain
-
     stopped_by = "proved" if dead_end else str(interruption.ending.reason)
-    message = dead_end or f"interrupted while {arguments.problem} was read"
+    expired = interruption.expired and not interruption.requested
+    ended = "the time limit was reached" if expired else "interrupted"
+    message = dead_end or f"{ended} while {arguments.problem} was read"
     if arguments.json:
-        document = {
-            "problem": arguments.problem,
-            "method": arguments.method,
-            "status": "infeasible" if dead_end else "unknown",
-            "infeasible_because": "no policy ends" if dead_end else None,
-            "message": message,
-            "stopped_by": stopped_by,
-            "stop_detail": "while the problem was read",
-            "lower_bound": None,
-            "upper_bound": None,
-            "gap": None,
-            "constraints": {},
-            "choices": {},
-            "activities": {},
-            "seconds": plain(interruption.seconds),
-            "trace": [],
-        }
+        from hcssp.reports.plan_text import unread_document
+
+        seconds = interruption.seconds
+        document = unread_document(arguments.problem, arguments.method, message, stopped_by, seconds)
         print(json.dumps(document, allow_nan=False))
     print(f"hcssp: no plan: {message}", file=sys.stderr)
-    return NO_PLAN if dead_end else INTERRUPTED
+    return NO_PLAN if dead_end or expired else INTERRUPTED
 
 
 def make_solver(method: Method, arguments: argparse.Namespace) -> Solver:
@@ -287,11 +375,13 @@ def make_solver(method: Method, arguments: argparse.Namespace) -> Solver:
     """
     from hcssp.solving.registry import METHODS
 
-    for option in ("iterations", "mode"):
-        if getattr(arguments, option) is not None and option not in method.options:
+    # Commands other than solve, such as replan, have fewer options.
+    names = ("iterations", "mode", "likelihoods", "choices")
+    given = {name: getattr(arguments, name, None) for name in names}
+    for option, value in given.items():
+        if value is not None and option not in method.options:
             takers = ", ".join(other.name for other in METHODS.values() if option in other.options)
             raise UsageError(f"--{option} means nothing to the method {method.name!r}, only to {takers}")
-    given = {"iterations": arguments.iterations, "mode": arguments.mode}
     return method.make(
         **{name: value for name, value in given.items() if name in method.options and value is not None}
     )
@@ -299,19 +389,17 @@ def make_solver(method: Method, arguments: argparse.Namespace) -> Solver:
 
 def wanted_gap(method: Method, arguments: argparse.Namespace) -> StopCriterion:
     """The gap at which to stop: that which was asked for, or that of the method."""
-    from hcssp.contract.stop import Gap
+    from hcssp.contract.progress import Gap
 
     return Gap(method.gap if arguments.gap is None else arguments.gap)
 
 
-def tell(arguments: argparse.Namespace, plan: Plan, prover: ProofSaver | None = None) -> None:
+def print_plan(arguments: argparse.Namespace, plan: Plan, prover: ProofSaver | None = None) -> None:
     """Print the answer on stdout, and on stderr why there is none or that it is not the last word."""
     import json
 
-    from hcssp.contract.ending import Reason
-    from hcssp.contract.proof import Status
-    from hcssp.reports.plan_words import plan_in_words
-    from hcssp.reports.summary import plan_document
+    from hcssp.contract.proof import Reason, Status
+    from hcssp.reports.plan_text import plan_document, plan_in_words
     from hcssp.solving.registry import find_method
 
     if arguments.json:
@@ -331,9 +419,9 @@ def tell(arguments: argparse.Namespace, plan: Plan, prover: ProofSaver | None = 
         print("hcssp: interrupted; the plan is the best one so far", file=sys.stderr)
 
 
-def tell_time(arguments: argparse.Namespace, plan: Plan, interruption: Interruption) -> None:
+def print_time(arguments: argparse.Namespace, plan: Plan, interruption: Interruption) -> None:
     """Print, if the time limit ended the search, what it did not count."""
-    from hcssp.contract.ending import Reason
+    from hcssp.contract.proof import Reason
 
     if plan.ending.reason is Reason.TIME_LIMIT and not arguments.quiet:
         limit, before = arguments.time_limit, interruption.before

@@ -7,62 +7,64 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from hcssp.cli.arguments import add_output_arguments, number, seconds
-from hcssp.cli.exit_codes import INTERRUPTED, SOLVED
-from hcssp.cli.progress import ProgressPrinter
-from hcssp.cli.terminal import style_of
+from hcssp.cli.arguments import add, add_output, bound_axis
+from hcssp.cli.running import INTERRUPTED, SOLVED
+from hcssp.cli.terminal import ProgressPrinter, style_of
+from hcssp.errors import UnknownName
 
 if TYPE_CHECKING:
-    from hcssp.cli.interruption import Interruption
-    from hcssp.cli.table_rows import TableRow
+    from hcssp.cli.running import Interruption
     from hcssp.contract.plan import Plan
-    from hcssp.contract.stop import StopCriterion
+    from hcssp.contract.progress import StopCriterion
     from hcssp.procedure import HCSSP
-    from hcssp.scenarios.published import PublishedRow
+    from hcssp.reports.paper_table import TableRow
+    from hcssp.scenarios.domains.evacuation import PublishedRow
 
-HELP = "run the paper's table and print it beside the published one"
 DESCRIPTION = """\
 Run the evacuation scenario under the paper's seven bounds and print the paper's table:
-the paper's columns beside what is proven here, and beside budget allocation in both modes,
-as published and sharp.
+the paper's columns beside those of the authors' program run again, what is proven here, and
+budget allocation in both modes, as published and sharp.
 
-The baseline takes minutes a bound, and each mode up to half of its time again. --bounds,
---modes and --time-limit make it less."""
+The baseline takes minutes a bound, and each mode up to half of its time again. --bound,
+--mode and --time-limit make it less."""
 
 PROBLEM = "evacuation"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hcssp table``."""
-    parser.add_argument(
-        "--bounds",
-        type=number,
-        nargs="+",
-        metavar="DELTA",
-        help="run these bounds on damage only (default: the paper's seven)",
+    add(
+        parser,
+        "--bound",
+        type=bound_axis,
+        metavar="damage=VALUES",
+        help="run these bounds only, such as damage=2,5 (default: the paper's seven)",
     )
-    parser.add_argument(
-        "--modes",
-        nargs="+",
-        metavar="NAME",
-        help="run these modes of budget allocation only (default: published and sharp)",
+    add(
+        parser,
+        "--mode",
+        action="append",
+        help="run this mode of budget allocation only; may be repeated (default: published and sharp)",
     )
-    parser.add_argument(
+    add(
+        parser,
         "--time-limit",
-        type=seconds,
-        metavar="S",
         help="give the baseline and the exact method at most S seconds each, and every mode at most half",
     )
-    add_output_arguments(parser)
+    add_output(parser)
 
 
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Run the bounds one after another; print each row as soon as it is known."""
     from hcssp.cli.problems import named_problem
-    from hcssp.cli.table_text import footnotes, header, row_text
     from hcssp.methods.paper import MODES, find_mode
+    from hcssp.reports.paper_table import footnotes, header, row_text
 
-    modes = tuple(dict.fromkeys(arguments.modes or MODES))
+    modes = tuple(dict.fromkeys(arguments.mode or MODES))
+    bounds = [value for _, values in arguments.bound for value in values] or None
+    for name, _ in arguments.bound:
+        if name != "damage":
+            raise UnknownName("constraint", name, ["damage"])
     for mode in modes:
         find_mode(mode)
     printer = ProgressPrinter.wanted(arguments)
@@ -72,7 +74,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     if not arguments.json:
         print(style.strong(header(modes)), flush=True)
     code = SOLVED
-    for published in wanted_rows(arguments.bounds):
+    for published in wanted_rows(bounds):
         try:
             row = _measure(problem, published, modes, arguments.time_limit, printer, interruption)
         except KeyboardInterrupt:
@@ -96,7 +98,7 @@ def wanted_rows(bounds: list[float] | None) -> list[PublishedRow]:
     """The rows to run: the published ones, or those of `bounds`, of which some may be unpublished."""
     from math import nan
 
-    from hcssp.scenarios.published import PUBLISHED, SHARES, PublishedRow
+    from hcssp.scenarios.domains.evacuation import PUBLISHED, SHARES, PublishedRow
 
     if bounds is None:
         return list(PUBLISHED)
@@ -115,14 +117,15 @@ def _measure(
     printer: ProgressPrinter,
     interruption: Interruption,
 ) -> TableRow:
-    """Run the baseline, the exact method and the modes of budget allocation under one bound."""
+    """Run the authors' program, the baseline, the exact method and budget allocation under one bound."""
+    import time
     from math import inf
 
-    from hcssp.cli.table_rows import TableRow
-    from hcssp.cli.work import work
-    from hcssp.contract.ending import Reason
-    from hcssp.contract.stop import Gap, MaxRuntime
-    from hcssp.scenarios.published import SHARES
+    from hcssp.cli.running import work
+    from hcssp.contract.progress import Gap, MaxRuntime
+    from hcssp.contract.proof import Reason
+    from hcssp.reports.paper_table import TableRow, as_the_authors_ran
+    from hcssp.scenarios.domains.evacuation import SHARES
     from hcssp.solving.registry import find_method
 
     bounded = problem.with_bounds(damage=published.bound)
@@ -139,18 +142,27 @@ def _measure(
         return result
 
     exact = run_method("exact", limit)
+    authors = []
+    interruption.begin()
+    ends = time.perf_counter() + limit
+    for plan in as_the_authors_ran(bounded):
+        if plan is not None:
+            authors.append(plan)
+        if time.perf_counter() > ends:
+            break
+    interruption.end()
     baseline = run_method("lp", limit)
     # The method of budgets is looked at up to the largest share of the baseline's time, and no gap ends it
     # before.
     share = max(SHARES) * baseline.seconds
     budgets = {mode: run_method("budget-allocation", share, gap=0.0, mode=mode) for mode in modes}
-    return TableRow(published, exact, baseline, budgets)
+    return TableRow(published, exact, baseline, budgets, tuple(authors))
 
 
 def _print_json(rows: list[TableRow]) -> None:
     import json
 
-    from hcssp.cli.table_rows import BASELINE, row_document
+    from hcssp.reports.paper_table import BASELINE, row_document
 
     answer: dict[str, Any] = {
         "problem": PROBLEM,

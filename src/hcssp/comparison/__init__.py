@@ -1,8 +1,7 @@
-"""How methods, and other tools, do on the same problems: measured in fresh processes, told on one page.
+"""Methods and other tools on the same problems: measured in fresh processes, reported on one page.
 
-:mod:`~hcssp.comparison.suite` says on what, :mod:`~hcssp.comparison.contestants` who, and
-:mod:`~hcssp.comparison.measuring` how, one run by :mod:`~hcssp.comparison.apart`;
-:mod:`~hcssp.comparison.judgement` compares what they say.
+:mod:`~hcssp.comparison.suite` has the problems, :mod:`~hcssp.comparison.solvers` our methods and the peers,
+:mod:`~hcssp.comparison.measuring` measures, and :mod:`~hcssp.comparison.page` compares the answers.
 """
 
 from __future__ import annotations

@@ -1,63 +1,302 @@
-"""Contestants on problems, each measured in a fresh process, by whoever works: here, processes, a cluster."""
+"""Solvers on problems, each measured in a fresh process: here, on several cores, or on a cluster.
+
+Reading a problem and converting it for a solver is not measured. The process is no child of
+:mod:`multiprocessing`, which Dask's workers may not have. It ends with its worker: the pipe by which it was
+asked breaks then. A solver that does not look at the clock by itself is ended a little after its time, and
+what it had found until then is lost.
+
+Measurements are written to a file as they are made, a line each: a second run does only what is missing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-from uuid import uuid4
+import json
+import os
+import pickle
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from math import inf
+from pathlib import Path
+from typing import IO, Any
 
-from hcssp.comparison.apart import give_up, measured_apart
-from hcssp.comparison.measurement import Measurement
+from hcssp.comparison.solvers import Measurement, find_solver
 from hcssp.comparison.suite import Instance
-from hcssp.workers import Task, open_workers
-from hcssp.workers.losses import LostWorker
+from hcssp.errors import HcsspError, MissingDependency, UnsupportedProblem
+from hcssp.files.atomic import append_line, read_lines
+from hcssp.threads import OF_ALL, OF_ONE
+from hcssp.version import __version__
+from hcssp.workers import LostWorker, Task, open_workers
+
+
+def measured(
+    instance: Instance, solver: str, time_limit: float, on_ready: Callable[[int], object] = lambda _: None
+) -> Measurement:
+    """What a solver does on a problem, in this process.
+
+    Parameters
+    ----------
+    instance, solver, time_limit
+        The problem, the solver, and its seconds.
+    on_ready
+        Called with the number of states when everything that is not measured is done.
+    """
+    about: tuple[str, str, int, str, float] = (instance.name, instance.domain, 0, solver, time_limit)
+    try:
+        problem = instance.problem()
+        states = problem.flattening.num_states
+        about = (instance.name, instance.domain, states, solver, time_limit)
+        work = find_solver(solver).prepare(problem)
+        on_ready(states)
+        began, cpu = time.perf_counter(), time.process_time()
+        claim = work(time_limit)
+        seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu
+    except MissingDependency as error:
+        return Measurement(*about, "missing", note=str(error))
+    except (UnsupportedProblem, NotImplementedError) as error:
+        return Measurement(*about, "unsupported", note=str(error))
+    except HcsspError as error:
+        return Measurement(*about, "failed", note=str(error))
+    except Exception as error:  # noqa: BLE001, an exception of another tool is its answer
+        return Measurement(*about, "failed", note=f"{type(error).__name__}: {error}")
+    message = [point[0] for point in claim.trace if point[2] < inf]
+    known = claim.randomised_seconds
+    if known is None and claim.randomised is not None:
+        known = seconds
+    return Measurement(
+        *about,
+        claim.status,
+        claim.lower_bound,
+        claim.upper_bound,
+        claim.randomised,
+        message[0] if message else seconds if claim.upper_bound < inf else None,
+        known,
+        seconds,
+        cpu_seconds,
+        claim.trace,
+        claim.note,
+    )
+
+
+GRACE = 1.0
+"""Seconds that a solver has to end after its time."""
+
+
+PREPARATION = 60.0
+"""Seconds after which a problem that is not even read is given up."""
+
+
+def measured_apart(instance: Instance, solver: str, time_limit: float) -> Measurement:
+    """What a solver does on a problem, in a process of its own.
+
+    Parameters
+    ----------
+    instance, solver, time_limit
+        The problem, the solver, and its seconds.
+    """
+    states = 0
+
+    def without(status: str, note: str) -> Measurement:
+        took = time_limit if status == "unknown" else 0.0
+        about = (instance.name, instance.domain, states, solver, time_limit, status)
+        return Measurement(*about, seconds=took, cpu_seconds=took, note=note)
+
+    with _process((instance, solver, time_limit)) as process:
+        answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        threading.Thread(target=_listen, args=(process.stdout, answers), daemon=True).start()
+        deadline = time.perf_counter() + PREPARATION
+        while True:
+            try:
+                message = answers.get(timeout=max(0.0, deadline - time.perf_counter()))
+            except queue.Empty:
+                if not states:
+                    return without("failed", f"it was not ready within {PREPARATION:g} s")
+                return without("unknown", "it was ended after the time limit")
+            if isinstance(message, Measurement):
+                return message
+            if message is None:
+                return without("failed", f"its process ended with code {process.wait()}")
+            # It is ready, and begins.
+            states = message
+            deadline = time.perf_counter() + time_limit + GRACE
+
+
+@contextmanager
+def _process(asked: tuple[Instance, str, float]) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that has been asked, and is ended with the context."""
+    process = subprocess.Popen(
+        # Not by -m: what lies in the folder of the user is not meant to be imported.
+        [sys.executable, "-P", "-c", f"from {__name__} import answer; answer()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={
+            **os.environ,
+            **dict.fromkeys((OF_ALL, *OF_ONE), "1"),
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        },
+        # In a session of its own, Ctrl-C does not reach it.
+        start_new_session=True,
+    )
+    try:
+        if process.stdin is not None:
+            # One that has ended already gives no answer.
+            with suppress(OSError):
+                process.stdin.write(pickle.dumps(asked))
+                process.stdin.flush()
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        if process.stdin is not None:
+            with suppress(OSError):
+                process.stdin.close()
+
+
+def _listen(stream: IO[bytes], answers: queue.SimpleQueue[Any]) -> None:
+    """Hand on what a process says, and None when it says no more."""
+    try:
+        with stream, suppress(EOFError, OSError, pickle.UnpicklingError):
+            while True:
+                answers.put(pickle.load(stream))
+    finally:
+        answers.put(None)
+
+
+def answer() -> None:
+    """The life of the process: it is asked on its standard input, and answers on its standard output."""
+    asked, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    # What other tools print, from below Python too, would stand among the results.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+
+    def say(message: int | Measurement) -> None:
+        pickle.dump(message, answers)
+        answers.flush()
+
+    from hcssp.comparison.measuring import measured
+    from hcssp.threads import work_in_one_thread
+
+    instance, solver, time_limit = pickle.load(asked)
+    _end_with_worker()
+    work_in_one_thread()
+    say(measured(instance, solver, time_limit, say))
+
+
+def _end_with_worker() -> None:
+    """Leave as soon as the worker is gone, in the middle of any work."""
+
+    def watch() -> None:
+        os.read(0, 1)
+        os._exit(1)
+
+    if hasattr(signal, "SIGIO"):
+        import fcntl
+
+        # Other tools may not let Python's threads go on; the signal ends the process without them.
+        fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(0, fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) | os.O_ASYNC)
+    threading.Thread(target=watch, daemon=True).start()
+
+
+Key = tuple[str, str, float]
+"""Problem, solver, time limit."""
+
+
+class ResultsFile:
+    """What a file knows; measurements of other versions of this package are left alone.
+
+    Parameters
+    ----------
+    path
+        The file; it is begun if it is not there.
+
+    Raises
+    ------
+    InvalidProblem
+        If it cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known: dict[Key, Measurement] = {}
+        for document in read_lines(path):
+            found = _read(document)
+            # What was not installed, or failed, may do better now.
+            if found is not None and found.status not in ("missing", "failed"):
+                self._known[found.instance, found.solver, found.time_limit] = found
+
+    def find(self, key: Key) -> Measurement | None:
+        """What is known of that pair under that limit."""
+        return self._known.get(key)
+
+    def add(self, measurement: Measurement) -> None:
+        """Keep a measurement; it is on the disk when this returns.
+
+        Raises
+        ------
+        CannotWrite
+            If that is impossible.
+        """
+        document = {"hcssp": __version__, **measurement.to_document()}
+        append_line(self._path, json.dumps(document, allow_nan=False))
+
+
+def _read(document: Any) -> Measurement | None:
+    """The measurement of a line; None if it is cut off, or one of another version."""
+    try:
+        if document.pop("hcssp") != __version__:
+            return None
+        return Measurement.from_document(document)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def in_order(measurements: Sequence[Measurement], solvers: Sequence[str]) -> list[Measurement]:
+    """By problem, as they came, and within each by solver."""
+    problems = list(dict.fromkeys(each.instance for each in measurements))
+    return sorted(
+        measurements,
+        key=lambda each: (problems.index(each.instance), solvers.index(each.solver)),
+    )
+
 
 Pair = tuple[Instance, str]
-"""A problem, and the name of a contestant."""
+"""A problem, and the name of a solver."""
 
 
 def measure_all(
     pairs: Sequence[Pair], time_limit: float, executor: Any | None = None
 ) -> Iterator[Measurement]:
-    """Measure contestants on problems, each in a process of its own, and yield what they did as it is known.
+    """Measure solvers on problems, each in a process of its own, and yield what they did as it is known.
 
     Parameters
     ----------
     pairs
-        Who is to solve what; they begin in this order.
+        Problems and solvers; they begin in this order.
     time_limit
         Seconds for each of them.
     executor
-        Who starts the processes and waits for them: what :func:`hcssp.open_workers` opens, a Dask client, or
+        What starts the processes and waits for them: what :func:`hcssp.open_workers` opens, a Dask client, or
         any executor of :mod:`concurrent.futures`; it stays open. As many run at a time as it works on; more
         than one on an idle core each disturb each other's times a little. None: this process, one at a time.
     """
-    run = uuid4().hex
-    waiting, out = list(reversed(pairs)), dict[Task, Pair]()
     with open_workers(jobs=1) if executor is None else open_workers(executor=executor) as workers:
-        try:
-            while waiting or out:
-                # No more than are worked on: what waits here is not lost with anybody.
-                while waiting and len(out) < workers.count:
-                    pair = waiting.pop()
-                    out[workers.submit(measured_apart, run, *pair, time_limit)] = pair
-                task = workers.next_done()
-                if task is not None:
-                    yield _outcome(task, out.pop(task), time_limit)
-        finally:
-            if out:
-                for task in out:
-                    workers.abandon(task)
-                workers.everywhere(give_up, run)
+        for pair, task in workers.each(pairs, lambda pair: workers.submit(measured_apart, *pair, time_limit)):
+            yield _outcome(task, pair, time_limit)
 
 
 def _outcome(task: Task, pair: Pair, time_limit: float) -> Measurement:
     try:
         found: Measurement = task.result()
     except LostWorker as error:
-        # As a contestant that takes more memory than there is may end its worker, too.
-        instance, contestant = pair
-        return Measurement(
-            instance.name, instance.domain, 0, contestant, time_limit, "failed", note=str(error)
-        )
+        # As a solver that takes more memory than there is may end its worker, too.
+        instance, solver = pair
+        return Measurement(instance.name, instance.domain, 0, solver, time_limit, "failed", note=str(error))
     return found

@@ -12,46 +12,46 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from hcssp.contract.ending import Ending, Reason
-from hcssp.contract.memory import Memory, Problem
-from hcssp.contract.progress import Budgets, Policy, Progress
-from hcssp.contract.proof import FileClaim, Infeasible, Interval, Proof, Status, refuse_contradiction
-from hcssp.contract.solver import SearchOptions, Solver
-from hcssp.contract.stop import Stop
-from hcssp.contract.trace import Trace
-from hcssp.cssp.expansion import ExpandedCSSP
-from hcssp.cssp.implicit import ImplicitCSSP
-from hcssp.cssp.policy import RandomisedPolicy
-from hcssp.cssp.reward import RewardInterval
-from hcssp.dual.stochastic import StochasticOptimum
+from hcssp.contract.progress import AllocationSpace, Budgets, Policies, Policy, Progress, Stop
+from hcssp.contract.proof import (
+    Ending,
+    FileClaim,
+    Infeasible,
+    Interval,
+    Proof,
+    Reason,
+    Status,
+    Trace,
+    refuse_contradiction,
+)
+from hcssp.contract.solver import Memory, Problem, SearchOptions, Solver
+from hcssp.cssp.model import RewardInterval
+from hcssp.display import Card
+from hcssp.dual.ascent import StochasticOptimum
 from hcssp.errors import DeadEnd, InvalidProblem, NoSolution
-from hcssp.evaluation.exact import evaluate
-from hcssp.evaluation.records import Evaluation, ProcedureEvaluation
+from hcssp.evaluation.exact import Evaluation, ProcedureEvaluation, evaluate
 from hcssp.evaluation.simulation import MAX_STEPS, Simulation, simulate
 from hcssp.numerics import DEFAULT_TOLERANCES, Tolerances, may_be_feasible
-from hcssp.procedure.model import HCSSP
-from hcssp.procedure.policy import ProcedurePolicy
-from hcssp.procedure.single import as_procedure, as_procedure_policy
+from hcssp.procedure.model import HCSSP, as_procedure
+from hcssp.procedure.policy import ProcedurePolicy, as_procedure_policy
 from hcssp.proofs.search_record import SearchRecord
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from pandas import DataFrame
 
     from hcssp.checker.format import Certificate
-    from hcssp.execution.decision import Decision
-    from hcssp.execution.run import Run
-    from hcssp.procedure.places import Place
+    from hcssp.cssp.implicit import ImplicitCSSP
+    from hcssp.execution import Decision, Run
+    from hcssp.procedure.rest import Place
     from hcssp.solving.trade_off import TradeOff
     from hcssp.solving.why import Reasons
 
-REPLANNING_GAP = 1e-3
-"""Where a run plans its rest by itself, a robot waits: it stops at this proven relative gap."""
-
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Card):
     """What a search found, proved and learnt.
 
     Two plans are equal if they do the same in equal problems and prove the same.
@@ -75,15 +75,23 @@ class Plan:
         :attr:`bounds` are those of the problem.
     ending
         Why the search ended.
+    kept
+        Whether no better plan was found than the one that the search began with, such as the old plan of
+        :meth:`replan`.
     prices
         For each constraint by name, what a unit of its budget is worth; 0 where it is slack. A bound of 0
         has no price. None if unknown.
     budgets
-        What an execution of each activity was allotted of each constraint, by methods that do.
+        What an execution of each activity was allocated of each constraint, by methods that do.
+    allocation
+        The boxes of the allocation space, by budget allocation; ``plan.allocation.plot()`` draws them.
     trace
         The proven interval over time.
-    stochastic, randomised
-        The optimum over randomised policies and one stationary such policy, where the solver has them.
+    stochastic
+        The optimum over randomised policies as a mixture of deterministic ones, where the solver has it.
+    policies
+        Among which policies the plan is the best: deterministic ones only, or all. What is proven of all
+        holds for deterministic ones too, but not the other way round.
     method, seconds, iterations
         How the plan was found, and how long that took.
     tolerances
@@ -101,17 +109,23 @@ class Plan:
     claim: FileClaim | None = None
     made_for: Mapping[str, float] | None = None
     ending: Ending = field(default_factory=lambda: Ending(Reason.UNKNOWN))
+    kept: bool = False
     prices: Mapping[str, float] | None = None
     budgets: Budgets = field(default_factory=dict, repr=False)
+    allocation: AllocationSpace | None = field(default=None, repr=False, compare=False)
     trace: Trace = field(default_factory=Trace, repr=False)
     stochastic: StochasticOptimum | None = field(default=None, repr=False)
-    randomised: RandomisedPolicy | None = field(default=None, repr=False)
+    policies: Policies = "deterministic"
     method: str = ""
     seconds: float = 0.0
     iterations: int = 0
     tolerances: Tolerances = DEFAULT_TOLERANCES
     memory: Memory = field(default_factory=Memory, repr=False)
     record: SearchRecord = field(default_factory=SearchRecord, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.found_policy is not None and self.found_policy.is_randomised:
+            object.__setattr__(self, "policies", "randomised")
 
     @classmethod
     def of_dead_end(cls, problem: Problem, error: DeadEnd, method: str = "") -> Plan:
@@ -137,7 +151,7 @@ class Plan:
 
     @property
     def lower_bound(self) -> float:
-        """No deterministic policy that keeps the bounds costs less."""
+        """No policy of the wanted kind, see :attr:`policies`, that keeps the bounds costs less."""
         return self.proof.lower_bound
 
     @property
@@ -162,9 +176,9 @@ class Plan:
 
     @property
     def randomised_cost(self) -> float | None:
-        """What a plan that draws lots costs, if one was found that keeps the bounds.
+        """What a randomised policy costs, if one was found that keeps the bounds.
 
-        No such plan costs less than ``stochastic.value``, which need not be reached.
+        No randomised policy costs less than ``stochastic.value``, which need not be reached.
         """
         found = self.stochastic
         if found is None or not len(found.weights):
@@ -196,10 +210,10 @@ class Plan:
     def message(self) -> str:
         """Why there is no policy, for people; empty if there is one."""
         if isinstance(self.proof, Infeasible):
-            stated = self.problem.constraints if isinstance(self.problem, HCSSP) else ()
-            chances = {each.name: each.probability_of for each in stated if each.probability_of}
+            names = self.problem.constraint_names
+            chances = {name: of for name in names if (of := self.problem.probability_of(name))}
             bounds = self.problem.bounds.tolist()
-            return self.proof.explain(self.problem.constraint_names, bounds, chances)
+            return self.proof.explain(names, bounds, chances)
         if self.found:
             return ""
         return f"no feasible policy was found before the stop ({self.ending}); one may still exist"
@@ -213,9 +227,9 @@ class Plan:
     def certificate(self) -> Certificate:
         """A proof of what is known about the problem, for :func:`hcssp.checker.check`.
 
-        It is made when it is first asked for, and proves what can be proven of what the search told. Methods
+        It is made on first use, and proves what can be proven of the search's bounds. Methods
         other than the exact one, and plans from files, have a proof of the dual's bound. If the method ended
-        by itself and told more, by boxes of budgets, the exact method searches once more to prove that, see
+        by itself and proved more by boxes of budgets, the exact method searches again to prove that, see
         :mod:`hcssp.solving.proving`.
         """
         from hcssp.solving.proving import plan_certificate
@@ -224,7 +238,7 @@ class Plan:
 
     @cached_property
     def stochastic_certificate(self) -> Certificate:
-        """A proof of the dual's bound alone, which holds for plans that draw lots, too: it has one leaf."""
+        """A proof of the dual's bound alone, which holds for randomised policies, too: it has one leaf."""
         from hcssp.solving.proving import stochastic_certificate
 
         return stochastic_certificate(self)
@@ -287,6 +301,7 @@ class Plan:
             None if self.found_policy is None else _under(self.found_policy, problem),
             made_for=self.made_for,
             method=self.method,
+            policies=self.policies,
             tolerances=self.tolerances,
             memory=self.memory,
         )
@@ -296,7 +311,7 @@ class Plan:
         return (self.evaluation or self.evaluate()).keeps_bounds(self.tolerances.feasibility)
 
     def evaluated(self) -> Plan:
-        """The plan with its exact costs computed anew.
+        """The plan with its exact costs computed again.
 
         The upper bound is what the policy costs. If it breaks its bounds, nothing is proven by it.
 
@@ -343,9 +358,17 @@ class Plan:
         gap: float | None = None,
         on_progress: Callable[[Progress], object] | None = None,
         tolerances: Tolerances | None = None,
+        policies: Policies | None = None,
         **named: float,
     ) -> Plan:
         """Solve the same problem under other bounds, with all that was learnt.
+
+        >>> from hcssp import solve
+        >>> from hcssp.scenarios import small_building
+        >>> plan = solve(small_building(bound=2.0))
+        >>> stricter = plan.resolve(damage=1.0)
+        >>> round(plan.upper_bound, 4), round(stricter.upper_bound, 4)
+        (27.7191, 46.6619)
 
         Parameters
         ----------
@@ -353,21 +376,24 @@ class Plan:
             The bounds that change, by name; simple names may be keywords, as in ``plan.resolve(damage=3)``.
         method, stop, time_limit, gap, on_progress, tolerances
             As for :func:`hcssp.solve`; by default the tolerances of this plan.
+        policies
+            Among which policies the best is wanted; by default the same as for this plan.
         named
             More bounds, by keyword.
         """
-        from hcssp.solving.solve import resolve
+        from hcssp.solving.solve import solve
 
-        return resolve(
-            self,
-            bounds,
-            method=method,
-            stop=stop,
+        return solve(
+            self.problem.with_bounds(bounds, **named),
+            method,
+            stop,
+            on_progress,
             time_limit=time_limit,
             gap=gap,
-            on_progress=on_progress,
-            tolerances=tolerances,
-            **named,
+            start=self if self.found else None,
+            memory=self.memory,
+            tolerances=tolerances or self.tolerances,
+            policies=policies or (self.policies if method is None else None),
         )
 
     def replan(
@@ -378,12 +404,7 @@ class Plan:
         *,
         charged: Mapping[str, float] | None = None,
         reckoned_at: Hashable | None = None,
-        method: Solver | str | None = None,
-        stop: Stop | None = None,
-        time_limit: float | None = None,
-        gap: float | None = None,
-        on_progress: Callable[[Progress], object] | None = None,
-        tolerances: Tolerances | None = None,
+        **options: Unpack[SearchOptions],
     ) -> Plan:
         """A new plan for the rest of this one, from where its execution is, with what is left of the budgets.
 
@@ -398,42 +419,14 @@ class Plan:
         problem
             The problem as it is now; None if nothing has changed but the budgets.
         charged, reckoned_at
-            As for :func:`hcssp.solving.replan.replan`. An implicit problem takes no `reckoned_at`.
-        method, stop, time_limit, gap, on_progress, tolerances
-            As for :func:`hcssp.solve`; by default the tolerances of this plan.
-
-        See Also
-        --------
-        hcssp.solving.replan.replan : for problems with listed states.
-        hcssp.solving.implicit_rest.replan_implicit : for implicit problems.
+            As for :func:`hcssp.solving.replan.replan`.
+        options
+            ``method``, ``stop``, ``time_limit``, ``gap``, ``on_progress`` and ``tolerances``, as for
+            :func:`hcssp.solve`; by default the tolerances of this plan.
         """
-        options: SearchOptions = {
-            "method": method,
-            "stop": stop,
-            "time_limit": time_limit,
-            "gap": gap,
-            "on_progress": on_progress,
-        }
-        world = self.problem if problem is None else problem
-        if isinstance(world, ExpandedCSSP | ImplicitCSSP):
-            from hcssp.solving.implicit_rest import replan_implicit
-
-            changed = None if problem is None else world
-            return replan_implicit(
-                self, at, spent, changed, charged=charged, tolerances=tolerances, **options
-            )
         from hcssp.solving.replan import replan
 
-        return replan(
-            self,
-            at,
-            spent,
-            None if problem is None else world,
-            charged=charged,
-            reckoned_at=reckoned_at,
-            tolerances=tolerances,
-            **options,
-        )
+        return replan(self, at, spent, problem, charged=charged, reckoned_at=reckoned_at, **options)
 
     def why(
         self,
@@ -459,35 +452,20 @@ class Plan:
 
         return why(self, at, stop=stop, time_limit=time_limit, gap=gap, best=best)
 
-    def start(
-        self,
-        *,
-        method: Solver | str | None = None,
-        stop: Stop | None = None,
-        time_limit: float | None = None,
-        gap: float | None = None,
-        on_progress: Callable[[Progress], object] | None = None,
-    ) -> Run:
-        """Begin to follow the plan; see :mod:`hcssp.execution.run`.
+    def start(self, *, seed: int | None = None, **options: Unpack[SearchOptions]) -> Run:
+        """Begin to follow the plan; see :mod:`hcssp.execution`.
 
         Parameters
         ----------
-        method, stop, time_limit, gap, on_progress
-            As for :func:`hcssp.solve`: how the rest is planned again where measured amounts of capacities
-            lead to where the plan says nothing. By default it stops at a gap of :data:`REPLANNING_GAP`.
+        seed
+            Identifies the random choices of a randomised plan; None for different ones in every run.
+        options
+            As for :meth:`replan`: how the rest is planned again where measured amounts of capacities lead to
+            where the plan says nothing. By default it stops at a gap of 1e-3 then, since a robot waits.
         """
-        from hcssp.execution.run import Run
+        from hcssp.execution import Run
 
-        if stop is None and gap is None:
-            gap = REPLANNING_GAP
-        options: SearchOptions = {
-            "method": method,
-            "stop": stop,
-            "time_limit": time_limit,
-            "gap": gap,
-            "on_progress": on_progress,
-        }
-        return Run(self.policy, self, options)
+        return Run(self.policy, self, options, seed)
 
     def save(self, path: str | Path) -> None:
         """Write the plan to a file; see :mod:`hcssp.files.plan_file`."""
@@ -511,7 +489,7 @@ class Plan:
         seed: int = 0,
         curve: TradeOff | None = None,
     ) -> None:
-        """Write one page of HTML about the plan; see :func:`hcssp.reports.report.save_report`.
+        """Write one page of HTML about the plan; see :func:`hcssp.reports.page.save_report`.
 
         Parameters
         ----------
@@ -528,15 +506,46 @@ class Plan:
         curve
             The trade-off curve, if it is known already.
         """
-        from hcssp.reports.report import save_report
+        from hcssp.reports.page import save_report
 
         save_report(self, path, vary=vary, points=points, time_limit=time_limit, seed=seed, curve=curve)
 
-    def plot(self, path: str | Path) -> None:
-        """Draw the plan: its rooms with arrows, or its procedure where there are no rooms."""
-        from hcssp.reports.report import save_plot
+    def plot(
+        self,
+        path: str | Path | None = None,
+        *,
+        ax: Axes | None = None,
+        of: Literal["rooms", "procedure", "history"] | None = None,
+    ) -> Axes:
+        """Draw the plan: its rooms with arrows, its procedure with what it chooses, or its history.
 
-        save_plot(self, path)
+        The history is how the proven interval narrowed over time. On axes that are given, rooms are drawn
+        without the panels of the single activities.
+
+        Parameters
+        ----------
+        path
+            Where to write the picture; its suffix (.png, .svg, .pdf) says how. Without a path and without
+            axes it is drawn in a figure of pyplot, which a notebook shows.
+        ax
+            The axes to draw on.
+        of
+            Draw this; by default the rooms, or the procedure where there are no rooms.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes; of several panels, the first.
+
+        Raises
+        ------
+        MissingDependency
+            If matplotlib is not installed.
+        """
+        from hcssp.reports.plots import plot_plan
+
+        axes: Axes = plot_plan(self, path, ax, of)
+        return axes
 
     def to_frame(self) -> DataFrame:
         """What is done where, as a ``pandas.DataFrame``; see :func:`hcssp.reports.frames.policy_frame`."""
@@ -551,22 +560,19 @@ class Plan:
         return activities_frame(self)
 
     def __str__(self) -> str:
-        from hcssp.reports.plan_words import plan_in_words
+        from hcssp.reports.plan_text import plan_in_words
 
         return plan_in_words(self)
 
     def __repr__(self) -> str:
-        name = self.name or type(self.problem).__name__
-        reward = self.reward
-        known = f"cost in [{self.lower_bound:.10g}, {self.upper_bound:.10g}]"
-        if reward is not None:
-            known = f"{reward.name} in [{reward.value:.10g}, {reward.at_most:.10g}]"
-        return f"<Plan for {name}: {self.status.value}, {known}, by {self.method or 'nobody'}>"
-
-    def _repr_html_(self) -> str:
-        from hcssp.reports.notebook import plan_html
-
-        return plan_html(self)
+        name, reward = self.name or type(self.problem).__name__, self.reward
+        known = f", cost in [{self.lower_bound:.10g}, {self.upper_bound:.10g}]"
+        if isinstance(self.proof, Infeasible):
+            known = ""
+        elif reward is not None:
+            known = f", {reward.name} in [{reward.value:.10g}, {reward.at_most:.10g}]"
+        by = f", by {self.method}" if self.method else ""
+        return f"<Plan for {name}: {self.status.value}{known}{by}>"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Plan):
@@ -600,7 +606,7 @@ class ProcedurePlan(Plan):
 
     @cached_property
     def costs(self) -> ProcedureEvaluation:
-        """The policy's exact costs, in all and by activity; those of the search where it told them."""
+        """The policy's exact costs, in all and by activity; those of the search if it computed them."""
         known = self.evaluation
         return known if isinstance(known, ProcedureEvaluation) else evaluate(self.problem, self.policy)
 

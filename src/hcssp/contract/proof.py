@@ -1,6 +1,6 @@
 """What is proven about a problem: an interval around its optimum, or that there is no plan, and why.
 
-The status follows from the proof alone, whatever the reason for stopping was. What somebody else says was
+The status follows from the proof alone, whatever the reason for stopping was. What a file claims to be
 proven is a :class:`FileClaim`, from which nothing follows.
 
 >>> Interval(99.99995, 100.0).status, Interval(99.0, 100.0).status, Interval(99.0).status
@@ -9,21 +9,156 @@ proven is a :class:`FileClaim`, from which nothing follows.
 <Status.INFEASIBLE: 'infeasible'>
 >>> Infeasible().because, Infeasible(ends=False).because
 ('bounds', 'no policy ends')
+
+The proven interval over time.
+
+Why a search ended: an enumerated reason, and a detail for people where there is more to say.
+
+What is proven is another question (:mod:`hcssp.contract.proof`): no reason makes a plan optimal or a problem
+infeasible.
+
+>>> Ending(Reason.GAP).in_words
+'the wanted gap was reached'
+>>> str(Ending(Reason.CRITERION, "battery low"))
+'criterion (battery low)'
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import inf, isfinite, isnan
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 
-from hcssp.contract.trace import Trace
+from hcssp.display import frame
 from hcssp.dual.ascent import Infeasibility
 from hcssp.errors import InvalidPlan
 from hcssp.numerics import CLAIM_TOLERANCE, OPTIMALITY_TOLERANCE, relative_gap
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+class TracePoint(NamedTuple):
+    """The proven interval at one instant."""
+
+    seconds: float
+    lower_bound: float
+    upper_bound: float
+
+
+class Trace(Sequence[TracePoint]):
+    """The proven interval over time; it only tightens. A sequence of :class:`TracePoint`.
+
+    >>> trace = Trace([(0.1, 1.0, float("inf")), (0.2, 2.0, 3.0)])
+    >>> len(trace), trace[-1].upper_bound
+    (2, 3.0)
+    """
+
+    def __init__(self, points: Iterable[tuple[float, float, float]] = ()) -> None:
+        self._points = tuple(TracePoint(*map(float, point)) for point in points)
+
+    @overload
+    def __getitem__(self, index: int) -> TracePoint: ...
+    @overload
+    def __getitem__(self, index: slice) -> Trace: ...
+    def __getitem__(self, index: int | slice) -> TracePoint | Trace:
+        return Trace(self._points[index]) if isinstance(index, slice) else self._points[index]
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    def __iter__(self) -> Iterator[TracePoint]:
+        return iter(self._points)
+
+    def __eq__(self, other: object) -> bool:
+        return self._points == other._points if isinstance(other, Trace) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._points)
+
+    def __repr__(self) -> str:
+        return f"Trace({len(self)} points)"
+
+    def to_frame(self) -> DataFrame:
+        """A ``pandas.DataFrame`` with the columns seconds, lower_bound and upper_bound.
+
+        Raises
+        ------
+        MissingDependency
+            If pandas is not installed.
+        """
+        return frame({name: [getattr(point, name) for point in self] for name in TracePoint._fields})
+
+
+class Reason(StrEnum):
+    """Why a search ended."""
+
+    PROVED = "proved"
+    INFEASIBLE = "infeasible"
+    GAP = "gap"
+    TARGET = "target"
+    FIRST_PLAN = "first plan"
+    TIME_LIMIT = "time limit"
+    NO_IMPROVEMENT = "no improvement"
+    ITERATIONS = "iterations"
+    MEMORY = "memory"
+    CRITERION = "criterion"
+    INTERRUPTED = "interrupted"
+    RELAXATION = "relaxation solved"
+    CONVERGED = "converged"
+    ROUNDING = "rounding"
+    FAILED = "failed"
+    EXHAUSTED = "exhausted"
+    UNKNOWN = "unknown"
+
+
+_IN_WORDS = {
+    Reason.PROVED: "the proof was complete",
+    Reason.INFEASIBLE: "it was proven that there is no plan",
+    Reason.GAP: "the wanted gap was reached",
+    Reason.TARGET: "the target was reached",
+    Reason.FIRST_PLAN: "a plan was found",
+    Reason.TIME_LIMIT: "the time limit was reached",
+    Reason.NO_IMPROVEMENT: "no better plan had been found for long enough",
+    Reason.ITERATIONS: "the limit of iterations was reached",
+    Reason.MEMORY: "the limit of memory was reached",
+    Reason.CRITERION: "a stop criterion said so",
+    Reason.INTERRUPTED: "it was interrupted",
+    Reason.RELAXATION: "the linear program was solved",
+    Reason.CONVERGED: "the method had nothing left that could tighten its bounds",
+    Reason.ROUNDING: "what was left open is lost in double precision",
+    Reason.FAILED: "the solver behind it failed",
+    Reason.EXHAUSTED: "the method had nothing left to do",
+    Reason.UNKNOWN: "it was cut short",
+}
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Why a search ended.
+
+    Attributes
+    ----------
+    reason
+        The reason.
+    detail
+        What else there is to say; empty if nothing.
+    """
+
+    reason: Reason
+    detail: str = ""
+
+    @property
+    def in_words(self) -> str:
+        """The reason as a clause, to follow "because"."""
+        return _IN_WORDS[self.reason] + (f" ({self.detail})" if self.detail else "")
+
+    def __str__(self) -> str:
+        return str(self.reason) + (f" ({self.detail})" if self.detail else "")
 
 
 class Status(StrEnum):
@@ -157,7 +292,7 @@ class Infeasible:
         of = chances or {}
         if not self.ends:
             somewhere = (
-                "whatever is done, it may come to where the end cannot be reached any more; "
+                "every policy may reach a state from which the end cannot be reached; "
                 "the bounds have nothing to do with it"
             )
             return f"no policy ends: {self.trap or somewhere}"
@@ -168,11 +303,13 @@ class Infeasible:
         nothing = [k for k in range(len(names)) if bounds[k] == 0.0 and k not in used]
         if len(used) == 1 and (not nothing or bounds[used[0]] == 0.0):
             name, weight = names[used[0]], proof.weights[used[0]]
-            # The proof allows for rounding and may fall a hair below zero, which no expected cost can.
+            # The proof allows for rounding and may fall slightly below zero, which no expected cost can.
             least, allowed = max(0.0, proof.least / weight), proof.allowed / weight
             if name in of:
-                told = f"the least achievable one is {100 * least:.9g}%, above the bound {100 * allowed:.9g}%"
-                return f"no policy keeps the bound on the probability of {of[name]}: {told}; raise the bound"
+                found = (
+                    f"the least achievable one is {100 * least:.9g}%, above the bound {100 * allowed:.9g}%"
+                )
+                return f"no policy keeps the bound on the probability of {of[name]}: {found}; raise the bound"
             return (
                 f"no policy keeps the bound on {name!r}: the least achievable {name} is {least:.9g}, "
                 f"above the bound {allowed:.9g}; raise the bound"
@@ -189,15 +326,15 @@ class Infeasible:
             if names[this] in of:
                 has = f"a probability of {of[names[this]]} below {100 * least:.6g}%"
             parts.append(f"with {others} no plan has {has}")
-        told = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+        limits = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
         # No cost is negative: what is below 0 must be raised, whatever becomes of the others.
         below = " and ".join(repr(names[k]) for k in used if bounds[k] < 0.0)
         remedy = f"raise the bound on {below}" if below else "raise one of them"
-        return f"no policy keeps the bounds together: {told}; {remedy}"
+        return f"no policy keeps the bounds together: {limits}; {remedy}"
 
 
 def _at_most(name: str, bound: float, chances: Mapping[str, str]) -> str:
-    """A bound in words."""
+    """A bound as text."""
     if name not in chances:
         return f"{name} at most {bound:.9g}"
     return f"the probability of {chances[name]} at most {100 * bound:.9g}%"
@@ -205,7 +342,7 @@ def _at_most(name: str, bound: float, chances: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class FileClaim:
-    """What a file says of a plan. It may be true, but nobody has checked it here: nothing follows from it.
+    """What a file says of a plan. It may be true, but was not checked here: nothing follows from it.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-r"""What a Markov chain does until it is absorbed: visits and values, however long that takes.
+r"""Absorbing Markov chains: expected visits and costs-to-go, however long the absorption takes.
 
 Problem: a chain that is absorbed almost surely, but perhaps after 1e15 steps. The textbook's
 :math:`(I - Q)^{-1}` is then nearly singular, and an answer in double precision has no digit that is right,
@@ -9,15 +9,15 @@ Method: never subtract.
 
 - A state is left sooner or later, so its self-loop only says how long that takes. What is solved is the
   *jump chain*, whose probabilities are those of leaving, in proportion: nothing is computed as one minus a
-  self-loop, and a row that misses a sum of one by rounding is a row of proportions, too.
+  self-loop, and a row whose sum differs from one by rounding is normalised as well.
 - That system is factorised, or solved by products with it where factors would be dense, and its solution is
   refined with residuals in extended precision. The inverse is not negative, so an error bound is verified
   like a solution: if :math:`(I - Q) e \ge (1 - \delta) r` holds for the absolute residual :math:`r`, then
   :math:`e / (1 - \delta)` bounds the error, however :math:`e` was computed.
-- Where that bound is not small, states to which the chain keeps coming back make it so: those whose pivots
-  are small. These *hubs* are taken out; what is left is soon over, and is factorised. Then the hubs see a
-  small chain, with probabilities of going from one to the next, and it is eliminated state by state as
-  Grassmann, Taksar and Heyman do, every pivot a sum of probabilities of leaving.
+- Where that bound is not small, the cause are states to which the chain returns often: those whose pivots
+  are small. These *hubs* are taken out; the other states are left soon and are factorised. The hubs form a
+  small chain, with the probabilities of going from one hub to the next. It is eliminated state by state by
+  the method of Grassmann, Taksar and Heyman, in which every pivot is a sum of probabilities of leaving.
 
 Reference: Grassmann, Taksar and Heyman 1985; Alfa, Xue and Ye 2002.
 
@@ -29,36 +29,20 @@ Reference: Grassmann, Taksar and Heyman 1985; Alfa, Xue and Ye 2002.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csc_array, csr_array, eye_array, tril
-from scipy.sparse.csgraph import breadth_first_order
+from scipy.sparse import csr_array
 
-from hcssp.cssp.factorisation import SMALL, Layers, OrderedFactors, eliminate, factorise, fills_in_nearby
-from hcssp.cssp.krylov import solve_by_products
+from hcssp.cssp.factorisation import Layers, OrderedFactors, algebra_for, eliminate
+from hcssp.cssp.krylov import Products, by_distance
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
-from hcssp.numerics import ROUNDING
+from hcssp.numerics import LEAST_PIVOT, MAX_LACKING, NUDGE, ROUNDING, WANTED_ERROR
 
 LongArray = npt.NDArray[np.longdouble]
-
-WANTED_ERROR = 1e-12
-"""A factorisation of the whole is good enough if its costs are proven to be as precise as this."""
-
-LEAST_PIVOT = 1e-3
-"""A state with a smaller pivot is a hub: what is left is known to some thirteen digits."""
-
-NUDGE = 1e-6
-"""What is added to the diagonal of a matrix that is singular in double precision, to see where it is so."""
-
-RESIDUAL = 1e-13
-"""Products with the system end at this residual, relative to the solution; refinement does the rest."""
-
-_MAX_LACKING = 0.25
-"""An error bound that explains less of a residual than the rest of this share is not used."""
 
 _ROUNDS = 3
 _COLUMNS_AT_ONCE = 128
@@ -74,17 +58,14 @@ class Absorbed:
     visits
         How often each inner state is visited, in expectation.
     ends
-        For every state the probability of being absorbed there; nought at inner ones.
+        For every state the probability of being absorbed there; 0 at inner states.
     values
-        What is still to come from each inner state, one column a cost.
+        The cost-to-go of each inner state, one column per cost.
     totals
-        What each cost comes to from the start, in expectation. It is 0 exactly if no inner state costs
+        The expected sum of each cost from the start. It is exactly 0 only if no inner state costs
         anything.
     error
         How far off the totals may be, relatively.
-    values_of
-        The values of another cost, from what a visit to each inner state costs: as `values`, but rounded like
-        any solution of equations. It keeps what was factorised.
     """
 
     visits: FloatArray
@@ -92,7 +73,6 @@ class Absorbed:
     values: FloatArray
     totals: FloatArray
     error: float
-    values_of: Callable[[FloatArray], FloatArray]
 
 
 def absorb(transitions: SparseMatrix, inner: IntArray, initial: FloatArray, costs: FloatArray) -> Absorbed:
@@ -126,33 +106,6 @@ def require_finite(*expectations: FloatArray) -> None:
         raise OverflowError("an expectation of the chain is too large for double precision")
 
 
-class Visited(NamedTuple):
-    """How often a chain visits its inner states before it is absorbed.
-
-    Attributes
-    ----------
-    visits
-        One for each inner state.
-    error
-        How far each of them may be off, relatively; and so any sum of them with weights that are not
-        negative, whatever a visit costs.
-    """
-
-    visits: FloatArray
-    error: float
-
-
-def visited(transitions: SparseMatrix, inner: IntArray, initial: FloatArray) -> Visited | None:
-    """As :func:`absorb`, only how often states are visited; None if that is not soon known precisely.
-
-    >>> there_and_back = csr_array(np.array([[0.0, 0.5, 0.5], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]))
-    >>> visited(there_and_back, np.array([0, 1]), np.array([1.0, 0.0, 0.0])).visits.round(9).tolist()
-    [2.0, 1.0]
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        return _Chain(transitions, inner).visited(initial)
-
-
 class _Chain:
     """A chain without self-loops, and how long it stays in each state.
 
@@ -178,7 +131,6 @@ class _Chain:
         self.inside = _entries(rows, source, moves & among, place[rows.indices], len(inner))
         self.outside = _entries(rows, source, moves & ~among, rows.indices, transitions.shape[0])
         self._inner = inner
-        self._factors: Any = None
 
     def jumps(self) -> csr_array:
         """The jump chain among the inner states."""
@@ -199,18 +151,10 @@ class _Chain:
         departures = jumps / self.leaving
         ends = self.outside.T @ departures
         totals = (spent.T @ jumps).astype(np.float64)
-        # A cost too small for a number is still a cost: only the graph says that there is none.
+        # A cost that underflows is still a cost: only the graph decides whether it is 0.
         totals = np.maximum(totals, np.where(costs.any(axis=1), np.nextafter(0.0, 1.0), 0.0))
         visits = (departures * self.total).astype(np.float64)
-        return Absorbed(visits, ends.astype(np.float64), values, totals, error, self.values_of)
-
-    def values_of(self, costs: FloatArray) -> FloatArray:
-        """What is to come of another cost, from that of a visit to each inner state."""
-        spent = self._spent(costs)
-        if self._factors is None:
-            return self._by_hubs(np.zeros(len(spent)), spent[:, np.newaxis])[1][:, 0]
-        values: FloatArray = self._factors.solve(spent, trans="T")
-        return values
+        return Absorbed(visits, ends.astype(np.float64), values, totals, error)
 
     def _spent(self, costs: FloatArray) -> FloatArray:
         """The costs of a visit of the jump chain, a state a row: as many steps as it takes to leave."""
@@ -224,7 +168,6 @@ class _Chain:
         for factors in self._solvers(start):
             found = self._refined(factors, start, spent)
             if found is not None:
-                self._factors = factors
                 return found
         return None
 
@@ -236,7 +179,7 @@ class _Chain:
         leaving = (np.diff(self.inside.indptr)[:, np.newaxis] + 4) * 2.0 * _LONG_ROUNDING
         visits: LongArray = np.zeros(len(start), dtype=np.longdouble)
         values: LongArray = np.zeros(spent.shape, dtype=np.longdouble)
-        # Of nothing, all is missing.
+        # At first the whole right-hand sides are missing.
         not_visited: npt.NDArray[Any] = start
         not_paid: npt.NDArray[Any] = spent
         for _ in range(_ROUNDS):
@@ -248,58 +191,29 @@ class _Chain:
             missing = np.abs(not_visited) + entering * np.abs(visits)
             unpaid = (np.abs(not_paid) + leaving * np.abs(values)).astype(np.float64)
             error = relative(np.abs(values).T @ missing, spent.T @ np.abs(visits))
-            # Few may come there from the start, but whoever is there wants to know what comes.
+            # A state that is rarely reached from the start needs a precise cost-to-go as well.
             errors = factors.solve(unpaid, trans="T")
             anywhere = _bounded(errors, unpaid, self._unpaid(unpaid, errors), values)
             if error <= WANTED_ERROR and anywhere <= WANTED_ERROR:
                 return np.maximum(visits, 0.0), np.maximum(values, 0.0).astype(np.float64), error
         return None
 
-    def visited(self, initial: FloatArray) -> Visited | None:
-        """How often each state is visited; None if no solver is precise enough."""
-        start = initial[self._inner]
-        for factors in self._solvers(start):
-            found = self._refined_visits(factors, start)
-            if found is not None:
-                return found
-        return None
-
-    def _refined_visits(self, factors: Any, start: FloatArray) -> Visited | None:
-        """As :meth:`visited`, with one solver."""
-        entering = self._entering()
-        visits: LongArray = np.zeros(len(start), dtype=np.longdouble)
-        not_visited: npt.NDArray[Any] = start
-        for _ in range(_ROUNDS):
-            visits = visits + factors.solve(not_visited.astype(np.float64))
-            if not np.isfinite(visits).all():
-                return None
-            not_visited = self._missing(start, visits)
-            missing = (np.abs(not_visited) + entering * np.abs(visits)).astype(np.float64)
-            # What is missing somewhere is missing wherever one comes from there; beside nothing it is all.
-            errors = factors.solve(missing)
-            error = _bounded(errors, missing, self._missing(missing, errors), visits)
-            if error <= WANTED_ERROR:
-                found = (visits / self.leaving * self.total).astype(np.float64)
-                return Visited(found, error + 4.0 * ROUNDING) if np.isfinite(found).all() else None
-        return None
-
     def _solvers(self, start: FloatArray) -> Iterator[Any]:
         """What solves the jump chain: its factors, after products with it if factors would be dense."""
         jumps = self.jumps()
-        begins = int(np.argmax(start)) if len(start) else 0
-        system = _system(jumps)
-        layers = Layers(jumps, begins)
-        order = layers.narrow_order() if len(start) > SMALL else None
-        if order is None and (layers.fill_in or fills_in_nearby(system, layers)):
-            yield Products(jumps, np.diff(self.outside.indptr) > 0)
+        system = chain_system(jumps)
+        layers = Layers(jumps, int(np.argmax(start)) if len(start) else 0)
+        algebra = algebra_for(layers, lambda: system)
+        if algebra.by_products:
+            yield Products(system, by_distance(jumps, np.diff(self.outside.indptr) > 0))
         # What is no longer needed is as large as the chain, and factors are larger.
         del jumps, layers
-        factors = _factors_of(system, order)
+        factors = _factors_of(system, algebra.order)
         if factors is not None:
             yield factors
 
     def _entering(self) -> LongArray:
-        """What rounding may add to a state's visits: so many terms are added, which amount to twice them."""
+        """What rounding may add to a state's visits: the number of terms times twice the unit roundoff."""
         terms = np.bincount(self.inside.indices, minlength=len(self._inner)) + 4
         rounding: LongArray = terms * 2.0 * _LONG_ROUNDING
         return rounding
@@ -329,7 +243,7 @@ class _Chain:
             leaving, paid, begun = exits[hub], spent[hub], start[hub]
             first = np.zeros(0)
             if len(inside):
-                # What happens between two hubs: where it leads, what it costs, and how it begins.
+                # Between two hubs: the next hub, the costs on the way, and the first hub of a run.
                 for column in range(0, len(hub), _COLUMNS_AT_ONCE):
                     some = slice(column, column + _COLUMNS_AT_ONCE)
                     between[:, some] += from_hub @ factors.solve(to_hub[:, some].toarray(), trans="T")
@@ -357,7 +271,7 @@ def _entries(
 
 def factorised(jumps: csr_array, nudge: float = 0.0) -> Any:
     """The factors of the transpose of ``I - jumps``, or None if it is singular in double precision."""
-    return _factors_of(_system(jumps, nudge))
+    return _factors_of(chain_system(jumps, nudge))
 
 
 def _factors_of(system: csr_array, order: IntArray | None = None) -> Any:
@@ -367,70 +281,18 @@ def _factors_of(system: csr_array, order: IntArray | None = None) -> Any:
         return None
 
 
-def _system(jumps: csr_array, nudge: float = 0.0) -> csr_array:
+def chain_system(jumps: csr_array, nudge: float = 0.0) -> csr_array:
     """``I - jumps``, and something on the diagonal."""
-    # One expression, so that no step towards the matrix is kept.
-    return csr_array((1.0 + nudge) * eye_array(jumps.shape[0], format="csr") - jumps)
-
-
-class Products:
-    """In place of factors that would be dense: products with the system, see :mod:`hcssp.cssp.krylov`.
-
-    The system is preconditioned by a Gauss-Seidel sweep in the order of the number of jumps to the end. A
-    chain that heads for its end is solved by a few sweeps; one that leads anywhere by a few products.
-
-    Parameters
-    ----------
-    jumps
-        The jump chain among the inner states.
-    ends
-        From where it may be absorbed with the next jump.
-    """
-
-    def __init__(self, jumps: csr_array, ends: BoolArray) -> None:
-        self._order = _by_distance(jumps, ends)
-        system = csr_array(_system(jumps)[self._order][:, self._order])
-        # The transpose of a CSR matrix is the same arrays read as CSC.
-        lower = csc_array(tril(system, format="csr").T)
-        self._sweep = factorise(lower, "NATURAL", diag_pivot_thresh=0.0)
-        self._systems = {"T": system, "N": csr_array(system.T)}
-
-    def solve(self, right: FloatArray, trans: Literal["N", "T"] = "N") -> FloatArray:
-        """``x`` with ``x - x @ jumps = right``, transposed ``x - jumps @ x = right``; nan if too slow."""
-        swept = _Swept(self._systems[trans], self._sweep, trans)
-        found = np.full(right.shape, np.nan)
-        # One right-hand side after another, each in the place of its solution.
-        columns = right[self._order].reshape(len(right), -1).T
-        for column, solution in zip(columns, found.reshape(len(right), -1).T, strict=True):
-            begin = self._sweep.solve(column, trans=trans)
-            solved = solve_by_products(swept, begin, np.zeros(len(right)), RESIDUAL)
-            if solved is not None:
-                solution[self._order] = solved
-        return found
-
-
-@dataclass(frozen=True, eq=False)
-class _Swept:
-    """A product with a matrix, and a sweep after it."""
-
-    matrix: csr_array
-    sweep: Any
-    trans: Literal["N", "T"]
-
-    def __matmul__(self, right: FloatArray) -> FloatArray:
-        swept: FloatArray = self.sweep.solve(self.matrix @ right, trans=self.trans)
-        return swept
-
-
-def _by_distance(jumps: csr_array, ends: BoolArray) -> IntArray:
-    """The states in the order of the number of jumps to the end."""
-    count = jumps.shape[0]
-    into = csr_array(jumps.T)
-    # One node more, the end, from which a search goes backwards.
-    heads = np.concatenate([into.indices, np.flatnonzero(ends)])
-    pointers = np.append(into.indptr, len(heads))
-    order, _ = breadth_first_order(csr_array((np.ones(len(heads)), heads, pointers), (count + 1,) * 2), count)
-    return order[1:].astype(np.int64)
+    # Jumps have no self-loops: the diagonal comes last in every row, and the rows are sorted afterwards.
+    ends = jumps.indptr[1:]
+    states = np.arange(len(ends), dtype=jumps.indices.dtype)
+    data = np.insert(-jumps.data, ends, 1.0 + nudge)
+    system = csr_array(
+        (data, np.insert(jumps.indices, ends, states), jumps.indptr + np.arange(len(ends) + 1)),
+        shape=jumps.shape,
+    )
+    system.sum_duplicates()
+    return system
 
 
 def hubs_of(jumps: csr_array) -> tuple[BoolArray, Any]:
@@ -479,7 +341,7 @@ def eliminated(
     size = len(exits)
     total = jumps.sum(axis=1) + exits
     costs *= total[:, np.newaxis]
-    # From the last state to the first: whoever would enter it goes on to where it leads.
+    # From the last state to the first: what would enter it goes to its successors instead.
     leaving = np.zeros(size)
     for state in range(size - 1, -1, -1):
         leaving[state] = jumps[state, :state].sum() + exits[state]
@@ -509,13 +371,13 @@ def _bounded(errors: FloatArray, right: FloatArray, residual: LongArray, sizes: 
         What the bound is compared with.
     """
     lacking = relative(np.maximum(residual, 0.0), right)
-    if lacking > _MAX_LACKING or np.any(errors < 0.0):
+    if lacking > MAX_LACKING or np.any(errors < 0.0):
         return float(np.inf)
     return relative(errors / (1.0 - lacking), np.abs(sizes))
 
 
 def relative(errors: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> float:
-    """The largest error relative to the size beside it; nothing of nothing is no error."""
+    """The largest error relative to its size; 0 relative to 0 is no error."""
     if not (np.isfinite(errors).all() and np.isfinite(sizes).all()):
         return float(np.inf)
     shares = np.divide(

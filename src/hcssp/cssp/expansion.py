@@ -18,14 +18,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from hcssp.cssp.arrays import first_in_each, index_type, joined_spans
 from hcssp.cssp.labels import JoinedLabels, LazyLabels, RepeatedNames
-from hcssp.cssp.model import CSSP, BoolArray, CSSPParts, FloatArray, IntArray
+from hcssp.cssp.model import CSSP, BoolArray, CSSPParts, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
-from hcssp.cssp.spans import first_in_each, joined_spans
-from hcssp.cssp.state_space import GrowingArray
-from hcssp.cssp.transition_batch import SortedBatch, sorted_batch
+from hcssp.cssp.state_space import GrowingArray, SortedBatch, sorted_batch
 from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.cssp.validation import validated
 from hcssp.errors import InvalidProblem
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 BEYOND = "(beyond what was expanded)"
-"""The label of the goal that stands for all that was not looked into, and of the action that leads there."""
+"""The label of the goal that represents all unexpanded states, and of the action that leads there."""
 
 
 class ExpandedParts(CSSPParts, total=False):
@@ -53,7 +53,7 @@ class ExpandedCSSP(CSSP):
     Attributes
     ----------
     source
-        The implicit problem; None if nobody knows it any more, as after unpickling.
+        The implicit problem; None if it is not known any more, as after unpickling.
     frontier
         The states that were not expanded. Each has one action, which costs what the heuristic says.
     priced_at
@@ -64,6 +64,11 @@ class ExpandedCSSP(CSSP):
     source: ImplicitCSSP | None = field(default=None, repr=False)
     frontier: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=np.bool_), repr=False)
     priced_at: tuple[float, ...] | None = field(default=None, repr=False)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether some states were not expanded."""
+        return bool(self.frontier.any())
 
     @property
     def num_expanded(self) -> int:
@@ -81,18 +86,11 @@ class ExpandedCSSP(CSSP):
             changes.setdefault("source", None)
         return super().derive(**cast("CSSPParts", changes))
 
-    def unexpanded(self) -> ImplicitCSSP:
-        """The implicit problem under the bounds of this part.
-
-        Raises
-        ------
-        InvalidProblem
-            If it is not known any more.
-        """
+    @property
+    def implicit(self) -> ImplicitCSSP | None:
+        """The implicit problem under the bounds of this part; None if it is not known any more."""
         if self.source is None:
-            raise InvalidProblem(
-                ["the implicit problem behind this part is not known any more; give it instead of the part"]
-            )
+            return None
         bounds = dict(zip(self.constraint_names, self.bounds.tolist(), strict=True))
         return self.source.with_bounds(bounds)
 
@@ -117,6 +115,14 @@ CONSISTENCY_TOLERANCE = 1e-9
 """A heuristic may exceed what a row allows by this share before it is called inconsistent: rounding."""
 
 
+_INT, _FLOAT = (np.int64,), (np.float64,)
+
+
+def _growing(**kinds: tuple[Any, ...]) -> dict[str, GrowingArray]:
+    """Empty arrays, by name, that grow together."""
+    return {name: GrowingArray(*kind) for name, kind in kinds.items()}
+
+
 class Expansion:
     """What is known of an implicit problem.
 
@@ -131,34 +137,57 @@ class Expansion:
         The known states.
     initial
         The numbers of the initial states, and how probable each is.
+    heuristic, goal
+        Of each known state: for each cost a lower bound on the cost-to-go, and whether it is a goal.
+    first_row, rows_of_state
+        The first row of each known state and the number of its rows; -1 and 0 where it has not been expanded.
+    row_state, action, costs, leaving
+        Of each row: its state, its action, its costs, the primary first, and the probability that it leaves
+        its state.
+    first_entry, entries_of_row
+        The first transition of each row, and the number of its transitions.
+    successor, probability, departure
+        Of each transition: where it leads, its probability, and that given that its row leaves the state, 0
+        where it stays.
     weighted_heuristic
         Lower bounds on the cost-to-go under weights.
     proven_under
         The weights under which the best bound was proven with heuristics that know prices; None for others.
     """
 
+    heuristic: FloatArray
+    goal: BoolArray
+    first_row: IntArray
+    rows_of_state: IntArray
+    row_state: IntArray
+    action: IntArray
+    costs: FloatArray
+    leaving: FloatArray
+    first_entry: IntArray
+    entries_of_row: IntArray
+    successor: IntArray
+    probability: FloatArray
+    departure: FloatArray
+
     def __init__(self, problem: ImplicitCSSP) -> None:
         self.problem = problem
         self._space = problem.space
         self.numbers = problem.space.numbers()
-        num_costs = len(problem.cost_names)
-        self._heuristic = GrowingArray(np.float64, num_costs)
-        self._goal = GrowingArray(np.bool_)
-        self._first_row = GrowingArray(np.int64)
-        self._num_rows = GrowingArray(np.int64)
-        self._row_state = GrowingArray(np.int64)
-        self._action = GrowingArray(np.int64)
-        self._cost = GrowingArray(np.float64, num_costs)
-        self._first_entry = GrowingArray(np.int64)
-        self._num_entries = GrowingArray(np.int64)
-        self._successor = GrowingArray(np.int64)
-        self._probability = GrowingArray(np.float64)
+        costs = (np.float64, len(problem.cost_names))
+        self._by_state = _growing(goal=(np.bool_,), heuristic=costs, first_row=_INT, rows_of_state=_INT)
+        self._by_row = _growing(
+            row_state=_INT, action=_INT, costs=costs, first_entry=_INT, entries_of_row=_INT, leaving=_FLOAT
+        )
+        self._by_entry = _growing(successor=_INT, probability=_FLOAT, departure=_FLOAT)
+        self._departures: SparseMatrix = None
         # Of the rows whose transitions cost differently, batch by batch.
         self._paid: list[TransitionCosts] = []
         self.num_expanded = 0
         self._part: tuple[int, ExpandedCSSP, IntArray] | None = None
         self.weighted_heuristic = WeightedHeuristic(self)
         self.proven_under: FloatArray | None = None
+        for arrays in (self._by_state, self._by_row, self._by_entry):
+            self._append(arrays)
         states, probabilities = problem.space.initial
         self.initial: tuple[IntArray, FloatArray] = (self.numbers.of(states), np.array(probabilities))
         self._meet()
@@ -166,58 +195,21 @@ class Expansion:
     @property
     def num_states(self) -> int:
         """How many states are known."""
-        return len(self._goal)
+        return len(self._by_state["goal"])
 
     @property
     def num_rows(self) -> int:
-        return len(self._row_state)
+        return len(self._by_row["row_state"])
 
-    @property
-    def heuristic(self) -> FloatArray:
-        """For each cost and known state, what is to come at least."""
-        return self._heuristic.view
-
-    @property
-    def goal(self) -> BoolArray:
-        return self._goal.view
-
-    @property
-    def first_row(self) -> IntArray:
-        """The first row of each known state; -1 where it has not been expanded."""
-        return self._first_row.view
-
-    @property
-    def rows_of_state(self) -> IntArray:
-        """How many rows each known state has; 0 where it has not been expanded."""
-        return self._num_rows.view
-
-    @property
-    def row_state(self) -> IntArray:
-        return self._row_state.view
-
-    @property
-    def costs(self) -> FloatArray:
-        """The costs of each row, the primary first."""
-        return self._cost.view
-
-    @property
-    def first_entry(self) -> IntArray:
-        """The first transition of each row."""
-        return self._first_entry.view
-
-    @property
-    def entries_of_row(self) -> IntArray:
-        """How many transitions each row has."""
-        return self._num_entries.view
-
-    @property
-    def successor(self) -> IntArray:
-        """Where each transition leads."""
-        return self._successor.view
-
-    @property
-    def probability(self) -> FloatArray:
-        return self._probability.view
+    def departures(self) -> SparseMatrix:
+        """:attr:`departure` as a matrix from rows to known states."""
+        shape = (self.num_rows, self.num_states)
+        if self._departures is None or self._departures.shape != shape:
+            kind = index_type(len(self.successor))
+            starts = np.append(self.first_entry, len(self.successor)).astype(kind)
+            parts = self.departure.copy(), self.successor.astype(kind), starts
+            self._departures = csr_array(parts, shape=shape)
+        return self._departures
 
     @property
     def frontier(self) -> BoolArray:
@@ -228,10 +220,11 @@ class Expansion:
     @property
     def nbytes(self) -> int:
         """The memory that the arrays take, about."""
-        return sum(each.nbytes for each in vars(self).values() if isinstance(each, GrowingArray))
+        tables = (self._by_state, self._by_row, self._by_entry)
+        return sum(each.nbytes for table in tables for each in table.values())
 
     def expand(self, states: IntArray) -> IntArray:
-        """Look into some known states; those that are goals or were expanded before are left alone.
+        """Expand some known states; those that are goals or were expanded before are skipped.
 
         Returns
         -------
@@ -254,16 +247,27 @@ class Expansion:
         return wanted
 
     def _take(self, states: IntArray, batch: SortedBatch, successors: IntArray) -> None:
-        firsts = self.num_rows + np.cumsum(batch.counts) - batch.counts
-        self._first_row.view[states] = firsts
-        self._num_rows.view[states] = batch.counts
-        self._row_state.append(np.repeat(states, batch.counts))
-        self._action.append(batch.actions)
-        self._cost.append(batch.costs)
-        self._first_entry.append(len(self._successor) + np.cumsum(batch.lengths) - batch.lengths)
-        self._num_entries.append(batch.lengths)
-        self._successor.append(successors)
-        self._probability.append(batch.probabilities)
+        self.first_row[states] = self.num_rows + np.cumsum(batch.counts) - batch.counts
+        self.rows_of_state[states] = batch.counts
+        row = np.repeat(np.arange(len(batch.lengths)), batch.lengths)
+        owner = np.repeat(states, batch.counts)
+        moves = np.where(successors == owner[row], 0.0, batch.probabilities)
+        leaving = np.bincount(row, weights=moves, minlength=len(batch.lengths))
+        self._append(
+            self._by_row,
+            row_state=owner,
+            action=batch.actions,
+            costs=batch.costs,
+            first_entry=len(self.successor) + np.cumsum(batch.lengths) - batch.lengths,
+            entries_of_row=batch.lengths,
+            leaving=leaving,
+        )
+        self._append(
+            self._by_entry,
+            successor=successors,
+            probability=batch.probabilities,
+            departure=moves / np.where(leaving > 0.0, leaving, 1.0)[row],
+        )
         if batch.transition_costs is not None:
             rows = np.repeat(np.arange(self.num_rows - len(batch.lengths), self.num_rows), batch.lengths)
             paid = TransitionCosts.of(rows, successors, batch.probabilities, batch.transition_costs)
@@ -271,8 +275,8 @@ class Expansion:
         self.num_expanded += len(states)
 
     def _meet(self) -> None:
-        """Ask about the states that were met just now whether they are goals, and what is to come."""
-        before, now = len(self._goal), len(self.numbers)
+        """Query the goals and heuristics of the states that are new."""
+        before, now = self.num_states, len(self.numbers)
         if now == before:
             return
         new = np.arange(before, now)
@@ -289,13 +293,19 @@ class Expansion:
         if values is None:
             values = np.zeros((len(self.problem.cost_names), len(new)))
         self._require_sanity(values, goals, new)
-        self._heuristic.append(values)
-        self._goal.append(goals)
-        self._first_row.append(np.full(len(new), -1))
-        self._num_rows.append(np.zeros(len(new), dtype=np.int64))
+        unexpanded = np.full(len(new), -1)
+        self._append(
+            self._by_state, heuristic=values, goal=goals, first_row=unexpanded, rows_of_state=unexpanded + 1
+        )
+
+    def _append(self, arrays: Mapping[str, GrowingArray], **added: npt.NDArray[Any]) -> None:
+        """Append to arrays of one length; the attributes of their names show what they hold now."""
+        for name, values in added.items():
+            arrays[name].append(values)
+        self.__dict__.update((name, each.view) for name, each in arrays.items())
 
     def label(self, number: int) -> Any:
-        """What people call a known state."""
+        """The label of a known state."""
         return self.numbers.label(number)
 
     def _require_sanity(self, values: FloatArray, goals: BoolArray, new: IntArray) -> None:
@@ -311,7 +321,7 @@ class Expansion:
         ]
         found += [
             f"state {self.label(int(new[state]))!r} is a goal, but the heuristic of {names[cost]!r} is "
-            f"{values[cost, state]} there; nothing is to come in a goal, so make it 0"
+            f"{values[cost, state]} there; the cost-to-go of a goal is 0, so make it 0"
             for cost, state in np.argwhere(past & ~wrong)[:10].tolist()
         ]
         raise InvalidProblem(found)
@@ -325,7 +335,7 @@ class Expansion:
             wrong = np.flatnonzero(here > after * (1.0 + CONSISTENCY_TOLERANCE) + 1e-12)
             if len(wrong):
                 row = int(part.rows[wrong[0]])
-                action = self._space.action_names[int(self._action.view[row])]
+                action = self._space.action_names[int(self.action[row])]
                 raise InvalidProblem(
                     [
                         f"state {self.label(int(self.row_state[row]))!r}, action {action!r}: the heuristic "
@@ -344,19 +354,19 @@ class Expansion:
         return part if problem is part.source else under_bounds_of(part, problem)
 
     def follow(self, actions: Mapping[Any, Hashable], *, by_text: bool = False) -> DeterministicPolicy:
-        """Expand where a policy goes that is told by labels, and give it as one of the part.
+        """Expand along a policy that is given by labels, and return it as a policy of the part.
 
         Parameters
         ----------
         actions
             From the labels of states to those of actions.
         by_text
-            Whether they are told as Python writes them, such as ``"(3, 4)"`` and ``"'north'"``.
+            Whether labels are given as Python prints them, such as ``"(3, 4)"`` and ``"'north'"``.
 
         Raises
         ------
         InvalidProblem
-            If it has no action, or one that there is not, in a state that it comes to.
+            If it has no action, or an unknown one, in a state that it reaches.
         """
         code: dict[Hashable, int] = {}
         taken: dict[int, int] = {}
@@ -369,13 +379,13 @@ class Expansion:
             for state in waiting:
                 label = self.label(state)
                 first = int(self.first_row[state])
-                own = self._action.view[first : first + int(self.rows_of_state[state])]
+                own = self.action[first : first + int(self.rows_of_state[state])]
                 action = actions.get(repr(label) if by_text else label)
                 found = np.flatnonzero(own == code.get(action, -1))
                 if not len(found):
-                    told = action if by_text else repr(action)
+                    shown = action if by_text else repr(action)
                     raise InvalidProblem(
-                        [f"state {label!r}: the policy's action is {told}, which it has not"]
+                        [f"state {label!r}: the policy's action is {shown}, which it has not"]
                     )
                 row = first + int(found[0])
                 taken[state] = row
@@ -452,7 +462,7 @@ class Expansion:
         costs[:, beyond] = self.heuristic[:, edge]
         names = (*self._space.action_names, BEYOND)
         codes = np.full(num_rows, len(names) - 1, dtype=np.int64)
-        codes[place] = self._action.view
+        codes[place] = self.action
         initial = np.zeros(size)
         np.add.at(initial, self.initial[0], self.initial[1])
         part = ExpandedCSSP.unchecked(
@@ -480,7 +490,7 @@ class Expansion:
 
 
 class _Asked(LazyLabels):
-    """The labels of some states, made when something is to be said about one."""
+    """The labels of some states, made when a message needs one."""
 
     def __init__(self, expansion: Expansion, states: IntArray) -> None:
         self._expansion, self._states = expansion, states
@@ -530,82 +540,66 @@ class GatheredRows:
         return least, first_in_each(options == np.repeat(least, self.counts), self.begins)
 
 
-MAX_KEPT = 3
-"""So many vectors of weights are remembered for all states: each takes as much memory as their values."""
-
-
 class WeightedHeuristic:
-    """Lower bounds on the weighted cost-to-go of the known states, asked once for each state.
+    """Lower bounds on the weighted cost-to-go of the known states.
 
-    The heuristics of single costs are kept in :attr:`Expansion.heuristic`. Heuristics that know prices say
-    more about all costs together, and are asked for each vector of weights.
+    The heuristics of single costs are kept in :attr:`Expansion.heuristic`. Heuristics that know prices give
+    higher bounds on all costs together; they are queried once for each state under the latest weights.
 
     Parameters
     ----------
     expansion
-        What is known of the problem; it grows.
+        The known part of the problem; it grows.
 
     Attributes
     ----------
     apart
-        Whether only what is known of each cost by itself is asked for, for whoever cannot use more.
+        Whether only the heuristics of single costs are used.
     """
 
     def __init__(self, expansion: Expansion) -> None:
         self._expansion = expansion
-        self._kept: dict[bytes, GrowingArray] = {}
-        self._told_together = True
+        self._latest: tuple[bytes, GrowingArray] = b"", GrowingArray(np.float64)
+        self._is_joint = True
         self.apart = False
 
     @property
     def knows_prices(self) -> bool:
-        """Whether the heuristics are asked for all costs together; found out with the first question."""
-        return self._told_together and not self.apart
+        """Whether the heuristics bound all costs together; known after the first query."""
+        return self._is_joint and not self.apart
 
     def under(self, weights: FloatArray, first: int = 0) -> FloatArray:
-        """For the known states from number `first` on, what is to come at least under `weights`."""
-        if self.apart:
-            apart: FloatArray = weights @ self._expansion.heuristic[:, first:]
-            return apart
-        return self.together(weights, first)
+        """Lower bounds on the cost-to-go under `weights` of the known states from number `first` on."""
+        return self._single(weights, first) if self.apart else self.together(weights, first)
 
     def together(self, weights: FloatArray, first: int = 0) -> FloatArray:
-        """As :meth:`under`, with all that is known."""
-        expansion = self._expansion
-        if not self._told_together:
-            apart: FloatArray = weights @ expansion.heuristic[:, first:]
-            return apart
-        key = weights.tobytes()
-        kept = self._kept.pop(key, None)
-        if kept is None:
-            if first > 0:
-                # Who asks about the latest states alone asks about weights of some time ago.
-                return self._told(weights, first)
-            kept = GrowingArray(np.float64)
-        # The latest comes last.
-        self._kept[key] = kept
-        while len(self._kept) > MAX_KEPT:
-            del self._kept[next(iter(self._kept))]
-        if len(kept) < expansion.num_states:
-            kept.append(self._told(weights, len(kept)))
-        return kept.view[first:]
+        """As :meth:`under`, whatever :attr:`apart` is."""
+        key, known = self._latest
+        if key != weights.tobytes():
+            known = GrowingArray(np.float64)
+            self._latest = weights.tobytes(), known
+        if self._is_joint and len(known) < self._expansion.num_states:
+            known.append(self._queried(weights, len(known)))
+        return known.view[first:] if self._is_joint else self._single(weights, first)
 
-    def _told(self, weights: FloatArray, first: int) -> FloatArray:
+    def _single(self, weights: FloatArray, first: int) -> FloatArray:
+        single: FloatArray = weights @ self._expansion.heuristic[:, first:]
+        return single
+
+    def _queried(self, weights: FloatArray, first: int) -> FloatArray:
         expansion = self._expansion
-        apart: FloatArray = weights @ expansion.heuristic[:, first:]
+        single = self._single(weights, first)
         new = np.arange(first, expansion.num_states)
-        if not len(new):
-            return apart
         together = expansion.problem.space.together(weights, expansion.numbers.states(new))
         if together is None:
-            self._told_together = False
-            return apart
+            self._is_joint = False
+            return single
         wrong = np.flatnonzero(
             ~((together >= 0.0) & (together < np.inf)) | (expansion.goal[first:] & (together != 0.0))
         )
         if len(wrong):
             place = int(wrong[0])
-            wanted = "0, since nothing is to come in a goal" if expansion.goal[first + place] else "finite"
+            wanted = "0, since the cost-to-go of a goal is 0" if expansion.goal[first + place] else "finite"
             raise InvalidProblem(
                 [
                     f"state {expansion.label(first + place)!r}: under the weights {weights.tolist()} the "
@@ -613,12 +607,12 @@ class WeightedHeuristic:
                     "negative"
                 ]
             )
-        return np.maximum(together, apart)
+        return np.maximum(together, single)
 
 
 ROUNDED_DOWN = 1.0 - 1e-12
-"""What is to come under the weights is lowered by this factor before it is taken apart: no rounding makes an
-action dearer than it."""
+"""The cost-to-go under the weights is lowered by this factor before it is divided: rounding must not make
+an action more expensive than it."""
 
 
 def settled_part(expansion: Expansion, problem: ImplicitCSSP) -> ExpandedCSSP:
@@ -684,7 +678,7 @@ def priced_part(part: ExpandedCSSP, weights: FloatArray, cost_to_go: FloatArray)
         action_labels=RepeatedNames(names, codes),
         transition_costs=None if part.transition_costs is None else part.transition_costs.take(rows),
         priced_at=tuple(weights.tolist()),
-        # What is beyond is told otherwise; what was expanded of it is the same.
+        # Only the frontier differs; the expanded states are the same.
         source=part.source,
     )
     if not isinstance(priced, ExpandedCSSP):

@@ -33,7 +33,7 @@ The same room as a map:
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 import numpy as np
@@ -135,16 +135,16 @@ def _violations(lines: list[str], before: int, named: set[str]) -> Iterator[Loca
         unknown = set(line) - known
         place = f"line {number + 1}"
         if len(line) != len(lines[0]):
-            told = f"this line of the map has {len(line)} characters, but the first has {len(lines[0])}"
+            text = f"this line of the map has {len(line)} characters, but the first has {len(lines[0])}"
         elif unknown:
-            told = (
+            text = (
                 f"{min(unknown)!r} in the map has no meaning; it must be '#', '.', 'S', 'G', "
                 "a hazard or a place of the grid"
             )
             place += f", character {line.index(min(unknown)) + 1}"
         else:
             continue
-        yield Located((before + number,), told, place)
+        yield Located((before + number,), text, place)
 
 
 def _cells(lines: list[str], letter: str) -> tuple[Cell, ...]:
@@ -346,8 +346,24 @@ class GridWorld:
 
     @cached_property
     def exit_names(self) -> tuple[str, ...]:
-        """The exits, which are the last states."""
-        return exit_names(self.exits, self.hazards)
+        """The exits that are not cells, in the order in which they are named; they are the last states."""
+        return tuple(
+            dict.fromkeys([*self.exits, *(name for hazard in self.hazards for name in hazard.exits)])
+        )
+
+    @cached_property
+    def exit_probabilities(self) -> FloatArray:
+        """The probability that a step ends in each exit: ``[exit, row, column]``, the wall ring included.
+
+        Those of a cell's hazards add up; the rest is a step as without them.
+        """
+        found = np.zeros((len(self.exit_names), self.height + 2, self.width + 2))
+        for position, name in enumerate(self.exit_names):
+            found[position] = self.exits.get(name, 0.0)
+            for hazard in self.hazards:
+                column, row, width, height = hazard.rectangle
+                found[position, row : row + height, column : column + width] += hazard.exits.get(name, 0.0)
+        return found
 
     @property
     def step_costs(self) -> Mapping[str, float]:
@@ -387,7 +403,7 @@ class GridWorld:
         transitions: SparseMatrix = step_transitions(cells, states, acting, *self._slips)
         labels: Sequence[Hashable] = TupleLabels(cells)
         if exits:
-            chances = exit_probabilities(self.free.shape, self.exits, self.hazards)[:, rows, columns].T
+            chances = self.exit_probabilities[:, rows, columns].T
             transitions = with_exits(transitions, np.repeat(chances, len(DIRECTIONS), axis=0))
             labels = JoinedLabels(labels, exits)
         found: list[str] = []
@@ -428,13 +444,13 @@ class GridWorld:
         left, right = self._slips
         if not (left >= 0.0 and right >= 0.0 and left + right <= 1.0):
             two = isinstance(self.slip, tuple) and min(left, right) >= 0.0
-            told = f"left and right sum to {left + right:.10g}, which is more than 1"
-            yield Located(("slip",), told if two else f"{self.slip} is not a probability between 0 and 1")
+            text = f"left and right sum to {left + right:.10g}, which is more than 1"
+            yield Located(("slip",), text if two else f"{self.slip} is not a probability between 0 and 1")
         yield from self._rectangles_outside("walls", self.walls)
         outside = [*self._rectangles_outside("hazards", [hazard.rectangle for hazard in self.hazards])]
         yield from outside
         if self.exit_names and not outside:
-            yield from exit_violations(self.exits, self.hazards, (self.height + 2, self.width + 2))
+            yield from self._exit_violations()
         costs: dict[tuple[str | int, ...], Mapping[str, float]] = {("step_cost",): self.step_costs}
         costs |= {("hazards", number, "costs"): hazard.costs for number, hazard in enumerate(self.hazards)}
         for at, named in costs.items():
@@ -449,6 +465,32 @@ class GridWorld:
                 problem = self._cell_problem(cell)
                 if problem is not None:
                     yield Located((what, number) if several else (what,), problem)
+
+    def _exit_violations(self) -> Iterator[Located]:
+        """What is wrong with the exits if all rectangles lie inside."""
+        named: dict[tuple[str | int, ...], Mapping[str, float]] = {("exits",): self.exits}
+        named |= {("hazards", at, "exits"): hazard.exits for at, hazard in enumerate(self.hazards)}
+        wrong = [
+            Located((*at, name), f"{probability} is not a probability between 0 and 1")
+            for at, given in named.items()
+            for name, probability in given.items()
+            if not 0.0 <= probability <= 1.0
+        ]
+        yield from wrong
+        total = self.exit_probabilities.sum(axis=0)
+        row, column = np.unravel_index(int(np.argmax(total)), total.shape)
+        if wrong or total[row, column] <= 1.0 + PROBABILITY_TOLERANCE:
+            return
+        covering = [
+            at
+            for at, hazard in enumerate(self.hazards)
+            if hazard.exits
+            and hazard.column <= column < hazard.column + hazard.width
+            and hazard.row <= row < hazard.row + hazard.height
+        ]
+        place: tuple[str | int, ...] = ("hazards", covering[-1], "exits") if covering else ("exits",)
+        text = f"the probabilities of the exits at [{column}, {row}] sum to {total[row, column]:.10g}"
+        yield Located(place, f"{text}, which is more than 1")
 
     def _rectangles_outside(self, what: str, rectangles: Sequence[Rectangle]) -> Iterator[Located]:
         # All at once, since a map may be drawn with very many walls.
@@ -481,6 +523,33 @@ class GridWorld:
         if inside.any():
             return f"{shown} lies in the wall {walls[inside.argmax()].tolist()}; move one of them"
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedGrid(GridWorld):
+    """A grid world for the pictures of a problem with any number of states in a cell.
+
+    >>> room = GridWorld(width=2, height=1, start=(1, 1), goal=(2, 1))
+    >>> placed = PlacedGrid.on(room, np.array([[1, 1], [2, 1], [1, 1]]))
+    >>> placed.cells.tolist(), placed.width
+    ([[1, 1], [2, 1], [1, 1]], 2)
+    """
+
+    places: IntArray = field(kw_only=True)
+
+    @classmethod
+    def on(cls, world: GridWorld, places: IntArray) -> PlacedGrid:
+        """The same grid with a cell, its column and row, for every state of a problem.
+
+        States for which there is none are exits of the grid, and lie where its goal does.
+        """
+        given = {each.name: getattr(world, each.name) for each in fields(GridWorld)}
+        return cls(**given, places=np.asarray(places, dtype=np.int64))
+
+    @cached_property
+    def cells(self) -> IntArray:
+        """The column and row of every state."""
+        return self.places
 
 
 # Steps: where each of the four directions leads from every cell.
@@ -535,39 +604,6 @@ def step_transitions(
     return csr_array((data[possible], indices[possible], starts), shape=shape)
 
 
-# Exits other than goals. An exit is a state of its own behind those of the cells. The probabilities with
-# which the steps from a cell end in exits add up over its hazards; the rest is a step as without them.
-
-
-def exit_names(exits: Mapping[str, float], hazards: Sequence[Hazard]) -> tuple[str, ...]:
-    """All exits of a grid, in the order in which they are named."""
-    return tuple(dict.fromkeys([*exits, *(name for hazard in hazards for name in hazard.exits)]))
-
-
-def exit_probabilities(
-    shape: tuple[int, ...], exits: Mapping[str, float], hazards: Sequence[Hazard]
-) -> FloatArray:
-    """For each exit, the probability that a step ends there: ``[exit, row, column]``, the wall ring included.
-
-    Parameters
-    ----------
-    shape
-        The rows and columns, the wall ring included.
-    exits
-        The probabilities of every step, wherever it is taken.
-    hazards
-        Those of the steps from some cells, besides.
-    """
-    names = exit_names(exits, hazards)
-    found = np.zeros((len(names), *shape))
-    for position, name in enumerate(names):
-        found[position] = exits.get(name, 0.0)
-        for hazard in hazards:
-            column, row, width, height = hazard.rectangle
-            found[position, row : row + height, column : column + width] += hazard.exits.get(name, 0.0)
-    return found
-
-
 def with_exits(transitions: SparseMatrix, probabilities: FloatArray) -> SparseMatrix:
     """Transitions to cells, and behind them to exits, of which `probabilities` has a column each."""
     # Three thirds may sum to a little more than one.
@@ -578,35 +614,6 @@ def with_exits(transitions: SparseMatrix, probabilities: FloatArray) -> SparseMa
     joined.eliminate_zeros()
     joined.sort_indices()
     return joined
-
-
-def exit_violations(
-    exits: Mapping[str, float], hazards: Sequence[Hazard], shape: tuple[int, ...]
-) -> Iterator[Located]:
-    """What is wrong with the exits of a grid whose rectangles lie inside."""
-    named: dict[tuple[str | int, ...], Mapping[str, float]] = {("exits",): exits}
-    named |= {("hazards", at, "exits"): hazard.exits for at, hazard in enumerate(hazards)}
-    sound = True
-    for at, given in named.items():
-        for name, probability in given.items():
-            if not 0.0 <= probability <= 1.0:
-                yield Located((*at, name), f"{probability} is not a probability between 0 and 1")
-                sound = False
-    if not sound:
-        return
-    total = exit_probabilities(shape, exits, hazards).sum(axis=0)
-    row, column = np.unravel_index(int(np.argmax(total)), total.shape)
-    if total[row, column] > 1.0 + PROBABILITY_TOLERANCE:
-        covering = [
-            at
-            for at, hazard in enumerate(hazards)
-            if hazard.exits
-            and hazard.rectangle[0] <= column < hazard.rectangle[0] + hazard.rectangle[2]
-            and hazard.rectangle[1] <= row < hazard.rectangle[1] + hazard.rectangle[3]
-        ]
-        place: tuple[str | int, ...] = ("hazards", covering[-1], "exits") if covering else ("exits",)
-        told = f"the probabilities of the exits at [{column}, {row}] sum to {total[row, column]:.10g}"
-        yield Located(place, f"{told}, which is more than 1")
 
 
 _ARROWS = dict(zip(DIRECTIONS, "↑→↓←", strict=True))

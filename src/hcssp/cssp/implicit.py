@@ -1,6 +1,6 @@
 """A C-SSP whose state space is a function and is never enumerated.
 
-It is stated as for :func:`~hcssp.cssp.exploration.explore`, with a *heuristic*: for each cost a number that
+It is stated as for :func:`~hcssp.cssp.implicit.explore`, with a *heuristic*: for each cost a number that
 no policy's expected cost to go is below. Solving it looks only into the states that good policies touch, led
 by the heuristic; what was not looked into enters the bounds by the heuristic's values. Here one walks along
 the integers, and the ice, which is quicker, may hold one back:
@@ -24,21 +24,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from hcssp.cssp.assembly import Costs
+from hcssp.cssp.builder import Costs
 from hcssp.cssp.expansion import Expansion
-from hcssp.cssp.model import CSSP, FloatArray
-from hcssp.cssp.state_space import BatchSpace, FunctionSpace, StateSpace, Successors
-from hcssp.cssp.transition_batch import TransitionBatch
+from hcssp.cssp.model import CSSP, FloatArray, refuse_implicit
+from hcssp.cssp.state_space import (
+    BatchSpace,
+    FunctionSpace,
+    StateSpace,
+    Successors,
+    TransitionBatch,
+)
 from hcssp.cssp.validation import bound_array
-from hcssp.errors import InvalidProblem, UnsupportedProblem
+from hcssp.errors import InvalidProblem
+
+if TYPE_CHECKING:
+    from hcssp.procedure.model import HCSSP
 
 MOST_STATES = 50_000_000
 MOST_AT_ONCE = 200_000
-"""So many states are asked for at once when all are enumerated."""
+"""An enumeration expands at most this number of states at once, to limit its memory."""
 
 
 class ImplicitCSSP:
@@ -59,7 +67,7 @@ class ImplicitCSSP:
     is_goal
         Whether a state ends everything.
     heuristics
-        What is to come at least from a state, in the forms of `costs`: no policy that ends has a smaller
+        Lower bounds on the costs-to-go of a state, in the forms of `costs`: no policy that ends has a smaller
         expected cost to go, of each cost by itself. None for nothing. :mod:`hcssp.heuristics` makes some, and
         they know more under prices.
     cost_names
@@ -74,7 +82,7 @@ class ImplicitCSSP:
     max_states
         Give up when more states than this were met.
     name, description
-        What people call the problem, and what it is.
+        The name of the problem, and a description.
 
     Raises
     ------
@@ -130,12 +138,12 @@ class ImplicitCSSP:
             The initial state, a sequence of whole numbers; or a mapping from such tuples to probabilities.
         transitions
             From an array with a row for each state to a
-            :class:`~hcssp.cssp.transition_batch.TransitionBatch`.
+            :class:`~hcssp.cssp.state_space.TransitionBatch`.
         is_goal
             From such an array to one truth value for each state.
         heuristics
-            From such an array to what is to come at least: shape ``(num_costs, num_states)``, or one axis for
-            the primary cost alone.
+            From such an array to lower bounds on costs-to-go: shape ``(num_costs, num_states)``, or one axis
+            for the primary cost alone.
         action_names
             What the codes of the actions mean.
         cost_names, bounds, consistent, max_states, name, description
@@ -172,6 +180,26 @@ class ImplicitCSSP:
             found.append(f"the probabilities of the initial states sum to {total:.10g}, not 1")
         if found:
             raise InvalidProblem(found)
+
+    lists_states: ClassVar[Literal[False]] = False
+    """Whether all states are enumerated."""
+
+    @property
+    def implicit(self) -> ImplicitCSSP:
+        """The problem itself."""
+        return self
+
+    @property
+    def procedure(self) -> HCSSP:
+        """Never one: a procedure lists the states of its activities.
+
+        Raises
+        ------
+        UnsupportedProblem
+            Always; the message says what to do.
+        """
+        refuse_implicit(self, "a procedure around it")
+        raise TypeError("a problem that lists its states has a procedure")
 
     @property
     def primary_name(self) -> str:
@@ -254,16 +282,108 @@ class ImplicitCSSP:
         return f"<ImplicitCSSP {self.name}: {costs}>" if self.name else f"<ImplicitCSSP: {costs}>"
 
 
-def refuse_implicit(problem: object, what: str) -> None:
-    """Refuse an implicit problem where all states are needed; `what` needs them.
+def explore(
+    initial: Hashable | Mapping[Any, float],
+    actions: Callable[[Any], Iterable[Hashable]],
+    transitions: Callable[[Any, Any], Successors],
+    costs: Callable[[Any, Any], Costs],
+    is_goal: Callable[[Any], bool],
+    cost_names: Sequence[str] = ("cost",),
+    bounds: Mapping[str, float] | None = None,
+    max_states: int = 1_000_000,
+    arrival_costs: Callable[[Any, Any, Any], Costs] | None = None,
+) -> CSSP:
+    """Explore the states reachable from `initial`, in breadth-first order.
+
+    States and actions are any hashable values. Goals are not asked for actions.
+
+    >>> def actions(level):
+    ...     return ("climb", "leap")
+    >>> def transitions(level, action):
+    ...     return {min(level + 2, 3): 0.5, 0: 0.5} if action == "leap" else {level + 1: 1.0}
+    >>> def costs(level, action):
+    ...     return {"time": 1.0, "bruises": 1.0 if action == "leap" else 0.0}
+    >>> tower = explore(0, actions, transitions, costs, is_goal=lambda level: level == 3,
+    ...                 cost_names=("time", "bruises"), bounds={"bruises": 0.5})
+    >>> tower.state_labels, tower.num_rows
+    ((0, 1, 2, 3), 6)
+
+    Parameters
+    ----------
+    initial
+        The initial state, or a mapping from states to probabilities.
+    actions
+        The actions available in a state; none makes it a dead end.
+    transitions
+        The next states of a state and an action, with their probabilities: a mapping, pairs, or triples
+        ``(next state, probability, costs)`` with what that outcome costs in addition.
+    costs
+        The costs of a state and an action: by name (0 where not named), in the order of
+        `cost_names`, or a number for the primary cost alone.
+    is_goal
+        Whether a state ends everything.
+    cost_names
+        The primary cost, then the secondary ones.
+    bounds
+        Upper bounds on secondary costs, by name.
+    max_states
+        Give up beyond this many states, since an endless space would never end.
+    arrival_costs
+        Costs of a state, an action and the next state, paid in addition if that state is reached.
 
     Raises
     ------
-    UnsupportedProblem
-        If it is one; the message says what to do.
+    InvalidProblem
+        With all violations of the nearest states that have any; or if more than `max_states` are reachable.
     """
-    if isinstance(problem, ImplicitCSSP):
-        raise UnsupportedProblem(
-            f"{what} needs all states of a problem, and an implicit one does not list them; give "
-            "problem.enumerated(), or solve it and go on with the plan (plan.resolve, plan.replan)"
-        )
+    problem = ImplicitCSSP(
+        initial,
+        actions,
+        transitions,
+        costs,
+        is_goal,
+        cost_names=cost_names,
+        bounds=bounds,
+        arrival_costs=arrival_costs,
+    ).enumerated(max_states)
+    return problem.derive(action_labels=tuple(problem.action_labels))
+
+
+def explore_in_batches(
+    initial: Sequence[int] | Mapping[Any, float],
+    transitions: Callable[[Any], TransitionBatch],
+    is_goal: Callable[[Any], Any],
+    action_names: Sequence[Hashable] = ("act",),
+    cost_names: Sequence[str] = ("cost",),
+    bounds: Mapping[str, float] | None = None,
+    max_states: int = 1_000_000,
+) -> CSSP:
+    """As :func:`explore`, with functions that answer for many states at once: arrays in, arrays out.
+
+    Parameters
+    ----------
+    initial
+        The initial state, a sequence of whole numbers; or a mapping from such tuples to probabilities.
+    transitions
+        From an array with a row for each state to a :class:`~hcssp.cssp.state_space.TransitionBatch`.
+    is_goal
+        From such an array to one truth value for each state.
+    action_names
+        What the codes of the actions mean.
+    cost_names, bounds, max_states
+        As for :func:`explore`.
+
+    Raises
+    ------
+    InvalidProblem
+        With all violations of the first batch that has any; or if there are more than `max_states` states.
+    """
+    problem = ImplicitCSSP.in_batches(
+        initial,
+        transitions,
+        is_goal,
+        action_names=action_names,
+        cost_names=cost_names,
+        bounds=bounds,
+    )
+    return problem.enumerated(max_states)

@@ -1,4 +1,4 @@
-"""Labels that are computed when somebody looks, so that large problems are built without them.
+"""Labels that are computed on demand, so that large problems are built without them.
 
 A grid of 130,000 cells has half a million rows; making a tuple for each state and a string for each row
 would take longer than solving some problems. These sequences keep integer arrays and make a label only
@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 
-from hcssp.cssp.model import BoolArray, IntArray
+from hcssp.cssp.model import IntArray
 
 
 class LazyLabels(Sequence[Any]):
@@ -137,32 +137,3 @@ class TupleLabels(LazyLabels):
 
 Groups: TypeAlias = Mapping[str, Sequence[Hashable]]
 """From names to the labels of the states that are meant."""
-
-
-class MaskedGroups(Mapping[str, Sequence[Hashable]]):
-    """Named sets of states, such as the labels of a model, looked up when one is asked for.
-
-    >>> groups = MaskedGroups(("a", "b", "c"), {"early": np.array([True, True, False])})
-    >>> groups["early"], list(groups)
-    (['a', 'b'], ['early'])
-
-    Parameters
-    ----------
-    labels
-        What the states are called.
-    masks
-        By the names of groups, which states belong to each.
-    """
-
-    def __init__(self, labels: Sequence[Hashable], masks: Mapping[str, BoolArray]) -> None:
-        self._labels = labels
-        self._masks = masks
-
-    def __getitem__(self, name: str) -> list[Hashable]:
-        return [self._labels[state] for state in np.flatnonzero(self._masks[name]).tolist()]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._masks)
-
-    def __len__(self) -> int:
-        return len(self._masks)

@@ -32,18 +32,24 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
+from math import inf, isfinite, nextafter
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from hcssp.cssp.conversion import as_array, as_matrix, as_sequence, frozen
-from hcssp.cssp.reward import Reward
+from hcssp.cssp.arrays import as_array, as_matrix, as_sequence, frozen
 from hcssp.cssp.transition_costs import TransitionCosts
-from hcssp.errors import InvalidProblem
+from hcssp.display import ProblemPicture
+from hcssp.errors import InvalidProblem, UnsupportedProblem
+from hcssp.numerics import COST_ROUNDING
 
 if TYPE_CHECKING:
     from hcssp.cssp.grid import GridWorld
+    from hcssp.cssp.implicit import ImplicitCSSP
+    from hcssp.cssp.policy import DeterministicPolicy, Extra, RandomisedPolicy
+    from hcssp.procedure.model import HCSSP
+
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -81,7 +87,7 @@ class CSSPParts(TypedDict, total=False):
 
 
 @dataclass(frozen=True, eq=False)
-class CSSP:
+class CSSP(ProblemPicture):
     """A valid, frozen C-SSP: making one copies its arrays and checks every rule.
 
     Two problems are equal if their arrays, bounds, labels and cost names are, whatever they are called.
@@ -177,7 +183,7 @@ class CSSP:
         return self.unchecked(**merged)
 
     def _freeze(self, copy: bool) -> None:
-        """Bring every array into its form, read-only; a copy is nobody else's to change."""
+        """Bring every array into its form, read-only; callers cannot change a copy."""
         found: list[str] = []
         arrays = {
             name: as_array(name, getattr(self, name), kind, copy, found) for name, kind in _KINDS.items()
@@ -266,6 +272,58 @@ class CSSP:
         """The names of the secondary costs, bounded or not."""
         return self.cost_names[1:]
 
+    @property
+    def flat(self) -> CSSP:
+        """The problem itself."""
+        return self
+
+    @property
+    def cssps(self) -> tuple[CSSP, ...]:
+        """The problem itself, alone."""
+        return (self,)
+
+    @cached_property
+    def procedure(self) -> HCSSP:
+        """The procedure that runs the problem once."""
+        from hcssp.procedure.model import around
+
+        return around(self)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it has states of an implicit problem that were not expanded."""
+        return False
+
+    lists_states: ClassVar[Literal[True]] = True
+    """Whether all states are enumerated; not those of an implicit problem."""
+
+    @property
+    def implicit(self) -> ImplicitCSSP | None:
+        """The implicit problem that this one is a part of; None if it is whole."""
+        return None
+
+    @overload
+    def policy(self, rows: IntArray) -> DeterministicPolicy: ...
+    @overload
+    def policy(self, rows: IntArray, extra: Extra) -> DeterministicPolicy | RandomisedPolicy: ...
+    def policy(self, rows: IntArray, extra: Extra = ()) -> DeterministicPolicy | RandomisedPolicy:
+        """The policy that takes these rows, one for each state, and `extra` ones with probabilities."""
+        from hcssp.cssp.policy import policy_of_rows
+
+        return policy_of_rows(self, rows, extra)
+
+    def is_limit(self, constraint: int) -> bool:
+        """False: a flat problem uses no procedure."""
+        return False
+
+    def called(self, name: str) -> str:
+        """What reports call a cost: its name."""
+        return name
+
+    def probability_of(self, name: str) -> str:
+        """Nothing: the constraints of a flat problem bound expected costs."""
+        return ""
+
     @cached_property
     def row_state(self) -> IntArray:
         """The state each row belongs to."""
@@ -284,31 +342,31 @@ class CSSP:
         InvalidProblem
             If a name is not that of a secondary cost, or a bound is not one.
         """
+        found: list[str] = []
         wanted = {**(bounds or {}), **named}
-        changed = self.bounds.copy()
-        violations = []
-        for name, bound in wanted.items():
-            if name not in self.constraint_names:
-                known = ", ".join(repr(known) for known in self.constraint_names) or "none"
-                violations.append(
-                    f"bound on {name!r}: no such secondary cost; the secondary costs are {known}"
-                )
-            elif wrong := bound_violations(f"bound on {name!r}", bound):
-                violations += wrong
-            else:
-                changed[self.constraint_names.index(name)] = bound
-        if violations:
-            raise InvalidProblem(violations)
+        changed = changed_bounds(self.bounds, self.constraint_names, wanted, "secondary cost", found)
+        if found:
+            raise InvalidProblem(found)
         return self.derive(bounds=changed)
 
     def __repr__(self) -> str:
         sizes = f"{self.num_states} states, {self.num_rows} actions, {' and '.join(self.cost_names)}"
         return f"<CSSP {self.name}: {sizes}>" if self.name else f"<CSSP: {sizes}>"
 
-    def _repr_html_(self) -> str:
-        from hcssp.reports.notebook import problem_html
 
-        return problem_html(self)
+def refuse_implicit(problem: object, what: str) -> None:
+    """Refuse an implicit problem where all states are needed; `what` needs them.
+
+    Raises
+    ------
+    UnsupportedProblem
+        If it is one; the message says what to do.
+    """
+    if not getattr(problem, "lists_states", True):
+        raise UnsupportedProblem(
+            f"{what} needs all states of a problem, and an implicit one does not list them; give "
+            "problem.enumerated(), or solve it and go on with the plan (plan.resolve, plan.replan)"
+        )
 
 
 def bound_violations(where: str, bound: float) -> list[str]:
@@ -320,6 +378,25 @@ def bound_violations(where: str, bound: float) -> list[str]:
     return [] if legal else [f"{where}: {bound} is no upper bound; give a finite number, or inf for none"]
 
 
+def changed_bounds(
+    bounds: FloatArray, names: Sequence[str], wanted: Mapping[str, float], what: str, found: list[str]
+) -> FloatArray:
+    """Bounds, one for each of `names`, with some changed; what is wrong with those is appended to `found`.
+
+    A bound that is wrong becomes ``inf``, so that the rules do not report it a second time.
+    """
+    changed = bounds.copy()
+    for name, bound in wanted.items():
+        if name in names:
+            wrong = bound_violations(f"bound on {name!r}", bound)
+            changed[list(names).index(name)] = np.inf if wrong else float(bound)
+            found += wrong
+        else:
+            known = ", ".join(repr(known) for known in names) or "none"
+            found.append(f"bound on {name!r}: no such {what}; the {what}s are {known}")
+    return changed
+
+
 def _same_labels(first: Sequence[Hashable], second: Sequence[Hashable]) -> bool:
     if first is second:
         return True
@@ -329,3 +406,91 @@ def _same_labels(first: Sequence[Hashable], second: Sequence[Hashable]) -> bool:
 def states_of_rows(row_start: IntArray) -> IntArray:
     """The state of each row, for one look at a large problem: :attr:`CSSP.row_state` would be kept."""
     return np.repeat(np.arange(len(row_start) - 1), np.diff(row_start))
+
+
+@dataclass(frozen=True)
+class Reward:
+    """A reward that is to be as great as possible.
+
+    The primary cost of the problem is what a policy misses of it; :func:`hcssp.maximise` makes such problems.
+    For every policy that ends, the reward is `most` less the primary cost, so that a lower bound on the cost
+    is an upper bound on the reward.
+
+    Attributes
+    ----------
+    name
+        What people call it.
+    most
+        No policy that ends has a greater expected reward, whatever the bounds.
+    weights
+        What it is made of: factors of other costs of the problem, by name.
+    """
+
+    name: str
+    most: float
+    weights: Mapping[str, float] = field(hash=False)
+
+    def value(self, costs: Mapping[str, float]) -> float:
+        """The reward of a policy that has these expected costs, by name.
+
+        >>> profit = Reward("profit", 10.0, {"sales": 1.0, "fuel": -0.5})
+        >>> profit.value({"profit missed": 3.0, "sales": 8.0, "fuel": 2.0})
+        7.0
+        """
+        return sum(weight * costs[name] for name, weight in self.weights.items())
+
+    def at_most(self, missed: float) -> float:
+        """What no policy exceeds that is known to miss at least so much, rounded upwards.
+
+        >>> Reward("profit", 10.0, {"sales": 1.0}).at_most(3.0) >= 7.0
+        True
+        """
+        if not isfinite(missed):
+            return -inf if missed > 0.0 else self.most
+        return nextafter(self.most - max(0.0, missed), inf)
+
+    def proven(self, value: float, missed: float) -> RewardInterval:
+        """What is proven if a plan has the reward `value`, and every plan misses at least `missed`.
+
+        >>> Reward("profit", 1000.0, {"sales": 1.0}).proven(4.0, 995.0).gap
+        0.25
+        """
+        # A plan is a proof that there are such plans, whatever rounding does to the other one.
+        most = max(value, self.at_most(missed))
+        return RewardInterval(self.name, value, most, reward_gap(value, most, self.most))
+
+
+def reward_gap(value: float, at_most: float, most: float) -> float:
+    """How much greater a reward could be, as a share of itself; ``inf`` if that is unknown.
+
+    Rewards are known up to the rounding of what is missed of the greatest one, `most`: within it there is no
+    gap.
+    """
+    if not (isfinite(value) and isfinite(at_most)):
+        return inf
+    missing = at_most - value
+    if missing <= 4.0 * COST_ROUNDING * abs(most):
+        return 0.0
+    return missing / abs(value) if value else inf
+
+
+@dataclass(frozen=True)
+class RewardInterval:
+    """What is proven about a reward: a plan's own, and what no plan exceeds.
+
+    Attributes
+    ----------
+    name
+        What people call it.
+    value
+        The expected reward of the plan; ``-inf`` without one.
+    at_most
+        No deterministic policy that keeps the bounds has a greater expected reward.
+    gap
+        How much greater the reward could be, as a share of the plan's own; ``inf`` if that is unknown.
+    """
+
+    name: str
+    value: float
+    at_most: float
+    gap: float = inf

@@ -1,21 +1,25 @@
-"""Policies of a C-SSP: which row to take in each state.
+"""Policies of a C-SSP: which row to take in each state, or with which probabilities.
 
-A policy knows its problem, so it speaks in the problem's words: :meth:`DeterministicPolicy.action`. A state
-that it never enters may be left without a row (-1): policies that differ only where they never go are one.
+A randomised policy has a row for each state, as a deterministic one has, and besides a few extra rows, each
+with a probability; the state's own row has the rest. A deterministic policy is the case without extra rows.
+
+A policy refers to its problem and names states and actions by label: :meth:`DeterministicPolicy.action`. It
+may leave a state that it never enters without a row (-1): policies that differ only there are one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 import numpy as np
 
-from hcssp.cssp.conversion import as_array
+from hcssp.cssp.arrays import as_array
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.display import frame
 from hcssp.errors import InvalidProblem, UnknownName
-from hcssp.frames import frame
 from hcssp.numerics import PROBABILITY_TOLERANCE
 
 if TYPE_CHECKING:
@@ -27,8 +31,138 @@ MOST_SHOWN = 10
 """Misfits beyond this many are not listed."""
 
 
+P = TypeVar("P")
+
+
+Extra = tuple[tuple[int, float], ...]
+"""Extra rows of a randomised policy, ascending, each with its probability."""
+
+
+class RowPolicy(Generic[P]):
+    """What all policies share: a row for each state, and the extra rows of a randomised one."""
+
+    problem: P
+    rows: IntArray
+    extra: Extra = ()
+
+    @property
+    def is_randomised(self) -> bool:
+        """Whether the policy chooses at random in some state."""
+        return bool(self.extra)
+
+    @cached_property
+    def taken(self) -> tuple[IntArray, FloatArray]:
+        """All rows that the policy takes, ascending, and the probability of each in its state."""
+        own = np.flatnonzero(self.rows != NO_ROW)
+        extra = np.array([row for row, _ in self.extra], dtype=np.int64)
+        chances = np.array([chance for _, chance in self.extra])
+        states = np.searchsorted(_row_start(self.problem), extra, side="right") - 1
+        rest = 1.0 - np.bincount(states, chances, len(self.rows))
+        rows = np.concatenate([self.rows[own], extra])
+        order = np.argsort(rows, kind="stable")
+        return rows[order], np.concatenate([rest[own], chances])[order]
+
+    def mixed(self) -> dict[int, tuple[tuple[int, float], ...]]:
+        """For each state with several rows: the rows and their probabilities, the most probable first."""
+        start, (rows, chances) = _row_start(self.problem), self.taken
+        states = np.searchsorted(start, rows, side="right") - 1
+        found: dict[int, tuple[tuple[int, float], ...]] = {}
+        for row, _ in self.extra:
+            state = int(np.searchsorted(start, row, side="right")) - 1
+            own = np.flatnonzero(states == state)
+            found[state] = tuple(
+                sorted(zip(rows[own].tolist(), chances[own].tolist(), strict=True), key=lambda each: -each[1])
+            )
+        return found
+
+    def _check_extra(self, layout: Any) -> None:
+        """Refuse extra rows whose state has no row of its own, or that leave nothing for it."""
+        extra = tuple(sorted((int(row), float(chance)) for row, chance in self.extra))
+        object.__setattr__(self, "extra", extra)
+        start, left = layout.row_start, dict[int, float]()
+        found, known = list[str](), set(self.rows.tolist())
+        for row, chance in extra:
+            inside = 0 <= row < int(start[-1])
+            state = int(np.searchsorted(start, row, side="right")) - 1 if inside else NO_ROW
+            left[state] = left.get(state, 1.0) - chance
+            if not inside or row in known or self.rows[state] == NO_ROW:
+                found.append(f"extra row {row}: give a row of a state that has another row, and only once")
+            elif not chance > 0.0 or not left[state] > 0.0:
+                found.append(
+                    f"extra row {row}: its probability is {chance}, which leaves {left[state]} for the row "
+                    f"of state {layout.state_labels[state]!r}; both must be positive"
+                )
+            known.add(row)
+        if found:
+            raise InvalidProblem(found[:MOST_SHOWN])
+
+    def _check(self, layout: Any) -> None:
+        """Refuse rows that `layout`, which has `row_start` and `state_labels`, does not have."""
+        rows = policy_array("rows", self.rows, np.int64)
+        object.__setattr__(self, "rows", rows)
+        if rows.shape != (layout.num_states,):
+            raise InvalidProblem(
+                [
+                    f"the policy has rows of shape {rows.shape}, but the problem has "
+                    f"{layout.num_states} states; give one a state"
+                ]
+            )
+        first, end = layout.row_start[:-1], layout.row_start[1:]
+        wrong = np.flatnonzero(~((rows >= first) & (rows < end)) & (rows != NO_ROW)).tolist()
+        if wrong:
+            raise InvalidProblem(
+                f"state {layout.state_labels[state]!r}: the policy takes row {rows[state]}, but "
+                f"{_rows_text(int(first[state]), int(end[state]))} ({NO_ROW} for none)"
+                for state in wrong[:MOST_SHOWN]
+            )
+
+    def under(self, problem: P) -> Self:
+        """The same policy of the same problem under other bounds."""
+        return cast("Any", problem).policy(self.rows, self.extra)  # type: ignore[no-any-return]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        same = self.extra == other.extra and np.array_equal(self.rows, other.rows)
+        return same and bool(self.problem == other.problem)
+
+    def __hash__(self) -> int:
+        return hash(self.rows.tobytes())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"problem": self.problem, "rows": self.rows, "extra": self.extra}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        read_only(self.rows)
+
+
+class _FlatPolicy(RowPolicy[CSSP]):
+    """A policy of a single problem, whose states and actions have labels."""
+
+    def action(self, state: Hashable) -> Hashable:
+        """The label of the action taken in the state labelled `state`; None where there is none.
+
+        Of several actions the one of the policy's row: the most probable.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such state.
+        """
+        row = int(self.rows[state_of(self.problem, state)])
+        return None if row == NO_ROW else self.problem.action_labels[row]
+
+    def actions(self) -> dict[Hashable, Hashable]:
+        """From state labels to action labels, wherever the policy has a row; of several the most probable."""
+        return {
+            self.problem.state_labels[state]: self.problem.action_labels[int(self.rows[state])]
+            for state in np.flatnonzero(self.rows != NO_ROW).tolist()
+        }
+
+
 @dataclass(frozen=True, eq=False)
-class DeterministicPolicy:
+class DeterministicPolicy(_FlatPolicy):
     """One row for each state; :data:`NO_ROW` in goals and where the policy never goes.
 
     Attributes
@@ -48,41 +182,7 @@ class DeterministicPolicy:
     rows: IntArray
 
     def __post_init__(self) -> None:
-        rows = policy_array("rows", self.rows, np.int64)
-        object.__setattr__(self, "rows", rows)
-        problem = self.problem
-        if rows.shape != (problem.num_states,):
-            raise InvalidProblem(
-                [
-                    f"the policy has rows of shape {rows.shape}, but the problem has "
-                    f"{problem.num_states} states; give one a state"
-                ]
-            )
-        wrong = misplaced(rows, problem.row_start)
-        if len(wrong):
-            raise InvalidProblem(
-                f"state {problem.state_labels[int(state)]!r}: the policy takes row {rows[state]}, but "
-                f"{rows_in_words(problem.row_start, int(state))} ({NO_ROW} for none)"
-                for state in wrong[:MOST_SHOWN]
-            )
-
-    def action(self, state: Hashable) -> Hashable:
-        """The label of the action taken in the state labelled `state`; None where there is none.
-
-        Raises
-        ------
-        UnknownName
-            If there is no such state.
-        """
-        row = int(self.rows[state_of(self.problem, state)])
-        return None if row == NO_ROW else self.problem.action_labels[row]
-
-    def actions(self) -> dict[Hashable, Hashable]:
-        """From state labels to action labels, wherever the policy has a row."""
-        return {
-            self.problem.state_labels[state]: self.problem.action_labels[int(self.rows[state])]
-            for state in np.flatnonzero(self.rows != NO_ROW).tolist()
-        }
+        self._check(self.problem)
 
     def to_frame(self) -> DataFrame:
         """A ``pandas.DataFrame`` with the columns state and action, wherever the policy has a row.
@@ -95,26 +195,12 @@ class DeterministicPolicy:
         actions = self.actions()
         return frame({"state": list(actions), "action": list(actions.values())})
 
-    def under(self, problem: CSSP) -> DeterministicPolicy:
-        """The same policy of the same problem under other bounds."""
-        return DeterministicPolicy(problem, self.rows)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, DeterministicPolicy):
-            return NotImplemented
-        return np.array_equal(self.rows, other.rows) and self.problem == other.problem
-
-    def __hash__(self) -> int:
-        return hash(self.rows.tobytes())
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        read_only(self.rows)
-
 
 @dataclass(frozen=True, eq=False)
-class RandomisedPolicy:
+class RandomisedPolicy(_FlatPolicy):
     """A probability for each row; those of a state sum to one, or to zero where it never goes.
+
+    The row of a state is the most probable one, the others are extra rows.
 
     Raises
     ------
@@ -174,18 +260,63 @@ class RandomisedPolicy:
             }
         )
 
+    @cached_property
+    def rows(self) -> IntArray:  # type: ignore[override]
+        """The most probable row of each state; :data:`NO_ROW` where the policy never goes."""
+        problem, probabilities = self.problem, self.probabilities
+        used = np.flatnonzero(probabilities > 0.0)
+        # The last of a state overwrites the others; of equally probable ones that is the first row.
+        order = used[np.lexsort((-used, probabilities[used]))]
+        rows = np.full(problem.num_states, NO_ROW, dtype=np.int64)
+        rows[problem.row_state[order]] = order
+        return cast("IntArray", read_only(rows))
+
+    @cached_property
+    def extra(self) -> Extra:  # type: ignore[override]
+        """The other rows that are taken, each with its probability."""
+        used = np.flatnonzero(self.probabilities > 0.0)
+        others = used[self.rows[self.problem.row_state[used]] != used]
+        return tuple(zip(others.tolist(), self.probabilities[others].tolist(), strict=True))
+
+    def under(self, problem: CSSP) -> Self:
+        return type(self)(problem, self.probabilities)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RandomisedPolicy):
             return NotImplemented
         return np.array_equal(self.probabilities, other.probabilities) and self.problem == other.problem
 
     def __hash__(self) -> int:
-        # Adding nought makes -0.0, which is equal to 0.0, the same number.
+        # Adding zero makes -0.0, which is equal to 0.0, the same number.
         return hash((self.probabilities + 0.0).tobytes())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"problem": self.problem, "probabilities": self.probabilities}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         read_only(self.probabilities)
+
+
+def policy_of_rows(
+    problem: CSSP, rows: IntArray, extra: Extra = ()
+) -> DeterministicPolicy | RandomisedPolicy:
+    """The policy that takes `rows`, and besides `extra` rows with their probabilities."""
+    policy = DeterministicPolicy(problem, rows)
+    if not extra:
+        return policy
+    object.__setattr__(policy, "extra", extra)
+    policy._check_extra(problem)
+    taken, chances = policy.taken
+    probabilities = np.zeros(problem.num_rows)
+    probabilities[taken] = chances
+    return RandomisedPolicy(problem, probabilities)
+
+
+def _row_start(problem: Any) -> IntArray:
+    """Where the rows of each state of a problem begin, of a procedure those of the flat problem."""
+    layout = getattr(problem, "flattening", problem)
+    return cast("IntArray", layout.row_start)
 
 
 def state_of(problem: CSSP, label: Hashable) -> int:
@@ -204,7 +335,7 @@ def state_of(problem: CSSP, label: Hashable) -> int:
 
 
 def policy_array(name: str, given: Any, kind: type[np.generic]) -> Any:
-    """What was given for a policy's rows or probabilities, as an array of its own that nobody changes.
+    """What was given for a policy's rows or probabilities, as a read-only array of its own.
 
     Raises
     ------
@@ -218,16 +349,8 @@ def policy_array(name: str, given: Any, kind: type[np.generic]) -> Any:
     return array
 
 
-def misplaced(rows: IntArray, row_start: IntArray) -> IntArray:
-    """The states whose row is neither one of their own nor none."""
-    own = (rows >= row_start[:-1]) & (rows < row_start[1:])
-    return np.flatnonzero(~own & (rows != NO_ROW))
-
-
-def rows_in_words(row_start: IntArray, state: int) -> str:
-    """Which rows a state has, for an error message."""
-    first, last = int(row_start[state]), int(row_start[state + 1]) - 1
-    return f"its rows are {first} to {last}" if first <= last else "it has none"
+def _rows_text(first: int, end: int) -> str:
+    return f"its rows are {first} to {end - 1}" if first < end else "it has none"
 
 
 def read_only(array: Any) -> Any:

@@ -23,8 +23,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components, dijkstra
 
+from hcssp.cssp.arrays import distinct, joined_spans
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix, states_of_rows
-from hcssp.cssp.spans import joined_spans
 
 
 def closure(graph: SparseMatrix, sources: BoolArray) -> BoolArray:
@@ -146,12 +146,12 @@ class Backwards:
         left = np.bincount(self._row_state[rows], minlength=self.num_states)
         layer = np.flatnonzero(lost)
         while len(layer):
-            into = np.unique(self.rows_into(layer))
+            into = distinct(self.rows_into(layer))
             into = into[rows[into]]
             rows[into] = False
             states = self._row_state[into]
             np.subtract.at(left, states, 1)
-            layer = np.unique(states)
+            layer = distinct(states)
             layer = layer[(left[layer] == 0) & ~lost[layer] & ~self._goals[layer]]
             lost[layer] = True
         return rows
@@ -219,7 +219,7 @@ def fewest_steps(tails: IntArray, heads: IntArray, targets: BoolArray) -> FloatA
 def free_groups(
     num_states: int, entry_row: IntArray, tails: IntArray, heads: IntArray, free: BoolArray
 ) -> tuple[IntArray, BoolArray]:
-    """Groups of states that can go to and fro by free rows for ever, and the rows that stay in their group.
+    """Groups of states among which free rows can cycle for ever, and the rows that stay in their group.
 
     They are the maximal end components of the free rows: rows that may leave their strongly connected part
     are taken away until none does.

@@ -1,24 +1,41 @@
 """State spaces that are functions: queried state by state, or for many states at once.
 
-Their states are numbered as they are met (:class:`StateNumbers`): hashable states, or states that are rows of
-whole numbers.
+The states are numbered in the order in which they are met (:class:`StateNumbers`): hashable states, or rows
+of whole numbers. A function that knows the transitions of many states returns a :class:`TransitionBatch`. On
+a line of integers, where a step to the right succeeds three times in four:
+
+>>> def steps(states):
+...     count = len(states)
+...     return TransitionBatch(
+...         states=np.arange(count),
+...         actions=np.zeros(count, dtype=int),
+...         costs=np.ones((1, count)),
+...         rows=np.repeat(np.arange(count), 2),
+...         successors=np.repeat(states, 2, axis=0) + np.tile([[1], [0]], (count, 1)),
+...         probabilities=np.tile([0.75, 0.25], count),
+...     )
+>>> steps(np.array([[4], [7]])).successors.ravel().tolist()
+[5, 4, 8, 7]
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from hcssp.cssp.assembly import Assembly, Costs
+from hcssp.cssp.builder import Assembly, Costs
+from hcssp.cssp.decimals import sum_of_decimals
 from hcssp.cssp.labels import TupleLabels
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
-from hcssp.cssp.transition_batch import TransitionBatch
+from hcssp.cssp.transition_costs import TransitionCosts
+from hcssp.cssp.validation import capped
 from hcssp.errors import InvalidProblem
+from hcssp.numerics import PROBABILITY_TOLERANCE
 
 LEAST_ROOM = 64
 
@@ -53,7 +70,7 @@ class GrowingArray:
 
     @property
     def view(self) -> npt.NDArray[Any]:
-        """What is there; whoever keeps it across an :meth:`append` sees what was there before."""
+        """The present content; a view does not change when more is appended."""
         return self._room[..., : self._length]
 
     @property
@@ -75,7 +92,7 @@ class GrowingArray:
 
 FIRST_SEED = 0x9E3779B97F4A7C15
 MOST_RECENT = 4096
-"""So many states wait before they are merged into the sorted ones, which takes longer the more there are."""
+"""New states are merged into the sorted ones in batches of this size: a merge copies all of them."""
 
 
 class StateNumbers(Protocol):
@@ -93,7 +110,7 @@ class StateNumbers(Protocol):
         """The states of these numbers, as the problem's functions take them."""
 
     def label(self, number: int) -> Hashable:
-        """What people call the state of a number."""
+        """The label of the state of a number."""
 
     def labels(self) -> Sequence[Hashable]:
         """A label for every state met so far."""
@@ -169,7 +186,7 @@ class RowNumbers:
             found = self._numbered(rows)
             if found is not None:
                 return found
-            self._hash_anew()
+            self._rehash()
 
     def find(self, state: Any) -> int | None:
         try:
@@ -237,7 +254,7 @@ class RowNumbers:
             mixed ^= mixed >> np.uint64(31)
         return mixed
 
-    def _hash_anew(self) -> None:
+    def _rehash(self) -> None:
         """Two different states have the same hash: hash all of them in another way."""
         self._seed = (3 * self._seed + 1) % 2**64
         hashes = self._hash(self._states.view.T)
@@ -257,12 +274,238 @@ def _merged(
     return np.insert(hashes, place, added[order]), np.insert(numbers, place, added_numbers[order])
 
 
+@dataclass(frozen=True, eq=False)
+class TransitionBatch:
+    """The rows of some states, and their transitions.
+
+    Attributes
+    ----------
+    states
+        For each row, the position of its state among those that were queried; in any order.
+    actions
+        For each row, what is done: the position of its name among the problem's action names.
+    costs
+        Expected costs of each row, shape ``(num_costs, num_rows)``, the primary first; or one axis, for the
+        primary alone.
+    rows
+        For each transition, the position of its row in this batch; in any order.
+    successors
+        For each transition, the state that it leads to: an array with a row for each.
+    probabilities
+        Of each transition. An impossible one may be there, and is left out.
+    arrival_costs
+        Paid in addition if the transition is taken, shape ``(num_costs, num_transitions)``; None for nothing.
+    """
+
+    states: npt.ArrayLike
+    actions: npt.ArrayLike
+    costs: npt.ArrayLike
+    rows: npt.ArrayLike
+    successors: Any
+    probabilities: npt.ArrayLike
+    arrival_costs: npt.ArrayLike | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SortedBatch:
+    """A batch that was checked: rows sorted by states, transitions by rows, none of them impossible.
+
+    Attributes
+    ----------
+    counts
+        How many rows each state has.
+    actions
+        Of each row.
+    costs
+        The expected costs of each row.
+    lengths
+        How many transitions each row has.
+    successors, probabilities
+        Of each transition.
+    transition_costs
+        The costs of each transition, in full; None if they are those of its row.
+    """
+
+    counts: IntArray
+    actions: IntArray
+    costs: FloatArray
+    lengths: IntArray
+    successors: Any
+    probabilities: FloatArray
+    transition_costs: FloatArray | None = None
+
+
+def sorted_batch(
+    batch: TransitionBatch, labels: Sequence[Hashable], cost_names: Sequence[str], names: Sequence[Hashable]
+) -> SortedBatch:
+    """Check a batch and bring it into order.
+
+    Parameters
+    ----------
+    batch
+        What was answered.
+    labels
+        The labels of the states that were queried.
+    cost_names
+        The names of the costs.
+    names
+        The names of the actions.
+
+    Raises
+    ------
+    InvalidProblem
+        With everything that is wrong.
+    """
+    states, actions, costs, rows, probabilities = _arrays(batch, len(cost_names))
+    unfit = list(_misfits(batch, states, actions, costs, rows, probabilities, len(labels), len(names)))
+    if unfit:
+        raise InvalidProblem(f"a batch of transitions: {each}" for each in unfit)
+    paid = _transition_costs(batch, costs, rows)
+    if paid is not None:
+        paid = np.where(probabilities > 0.0, paid, 0.0)
+        costs = costs.copy()
+        costs[:, rows[probabilities > 0.0]] = paid[:, probabilities > 0.0]
+        differing = TransitionCosts.of(rows, np.arange(len(rows)), probabilities, paid)
+        if differing is not None:
+            places, means = differing.expected()
+            costs[:, places] = means
+        # A wrong cost of a transition is reported as one of its row; a mean could hide it.
+        for cost, entry in np.argwhere(~((paid >= 0.0) & (paid < np.inf))).tolist():
+            costs[cost, rows[entry]] = paid[cost, entry]
+    found = list(capped(_violations(states, actions, costs, rows, probabilities, labels, cost_names, names)))
+    if found:
+        raise InvalidProblem(found)
+    if np.any(np.diff(states) < 0):
+        order = np.argsort(states, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        states, actions, costs, rows = states[order], actions[order], costs[:, order], place[rows]
+    possible = np.flatnonzero(probabilities > 0.0)
+    if len(possible) < len(probabilities) or np.any(np.diff(rows) < 0):
+        chosen = possible[np.argsort(rows[possible], kind="stable")]
+        rows, probabilities = rows[chosen], probabilities[chosen]
+        paid = None if paid is None else paid[:, chosen]
+        successors = (
+            batch.successors[chosen]
+            if isinstance(batch.successors, np.ndarray)
+            else [batch.successors[position] for position in chosen.tolist()]
+        )
+    else:
+        successors = batch.successors
+    return SortedBatch(
+        counts=np.bincount(states, minlength=len(labels)),
+        actions=actions,
+        costs=costs,
+        lengths=np.bincount(rows, minlength=len(states)),
+        successors=successors,
+        probabilities=probabilities,
+        transition_costs=paid,
+    )
+
+
+def _transition_costs(batch: TransitionBatch, costs: FloatArray, rows: IntArray) -> FloatArray | None:
+    """What each transition costs in all; None if none is paid for by itself."""
+    if batch.arrival_costs is None:
+        return None
+    try:
+        extra = np.asarray(batch.arrival_costs, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidProblem(
+            [f"a batch of transitions: arrival_costs is no array of numbers: {error}"]
+        ) from error
+    shape = (len(costs), len(rows))
+    if extra.shape != shape:
+        raise InvalidProblem([f"a batch of transitions: arrival_costs has shape {extra.shape}; give {shape}"])
+    return sum_of_decimals(costs[:, rows], extra)
+
+
+def _arrays(
+    batch: TransitionBatch, num_costs: int
+) -> tuple[IntArray, IntArray, FloatArray, IntArray, FloatArray]:
+    try:
+        costs = np.asarray(batch.costs, dtype=np.float64)
+        if costs.ndim == 1:
+            costs = np.concatenate((costs[np.newaxis], np.zeros((num_costs - 1, len(costs)))))
+        return (
+            np.asarray(batch.states, dtype=np.int64),
+            np.asarray(batch.actions, dtype=np.int64),
+            costs,
+            np.asarray(batch.rows, dtype=np.int64),
+            np.asarray(batch.probabilities, dtype=np.float64),
+        )
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InvalidProblem([f"a batch of transitions is not made of arrays of numbers: {error}"]) from error
+
+
+def _misfits(
+    batch: TransitionBatch,
+    states: IntArray,
+    actions: IntArray,
+    costs: FloatArray,
+    rows: IntArray,
+    probabilities: FloatArray,
+    num_states: int,
+    num_actions: int,
+) -> Iterator[str]:
+    """What does not fit together, so that nothing else can be looked at."""
+    if not (states.ndim == 1 and states.shape == actions.shape == costs.shape[1:]):
+        yield (
+            f"it has {states.shape} states, {actions.shape} actions and costs of shape {costs.shape}; "
+            "give one of each for every row"
+        )
+        return
+    if not (rows.ndim == 1 and rows.shape == probabilities.shape and len(batch.successors) == len(rows)):
+        yield (
+            f"it has {rows.shape} rows, {len(batch.successors)} successors and {probabilities.shape} "
+            "probabilities; give one of each for every transition"
+        )
+        return
+    for what, values, below in (
+        ("states", states, num_states),
+        ("actions", actions, num_actions),
+        ("rows", rows, len(states)),
+    ):
+        if len(values) and not (values.min() >= 0 and values.max() < below):
+            wrong = values[(values < 0) | (values >= below)][0]
+            yield f"{what} contains {wrong}; it must be at least 0 and below {below}"
+
+
+def _violations(
+    states: IntArray,
+    actions: IntArray,
+    costs: FloatArray,
+    rows: IntArray,
+    probabilities: FloatArray,
+    labels: Sequence[Hashable],
+    cost_names: Sequence[str],
+    names: Sequence[Hashable],
+) -> Iterator[str]:
+    def place(row: int) -> str:
+        return f"state {labels[int(states[row])]!r}, action {names[int(actions[row])]!r}"
+
+    if len(costs) != len(cost_names):
+        yield f"a batch of transitions has {len(costs)} costs, but the problem has {len(cost_names)}"
+        return
+    if not (len(costs.ravel()) == 0 or (costs.min() >= 0.0 and costs.max() < np.inf)):
+        for cost, row in np.argwhere(~((costs >= 0.0) & (costs < np.inf))).tolist():
+            value, name = float(costs[cost, row]), cost_names[cost]
+            yield f"{place(row)}: the cost {name!r} is {value}; costs must be finite and not negative"
+    negative = np.flatnonzero(~(probabilities >= 0.0))
+    for entry in negative.tolist():
+        yield f"{place(int(rows[entry]))}: probability {probabilities[entry]} is not a non-negative number"
+    if len(negative):
+        return
+    sums = np.bincount(rows, weights=probabilities, minlength=len(states))
+    for row in np.flatnonzero(~(np.abs(sums - 1.0) <= PROBABILITY_TOLERANCE)).tolist():
+        yield f"{place(row)}: probabilities sum to {float(sums[row]):.10g}, not 1"
+
+
 Successors = Mapping[Any, float] | Iterable[tuple[Any, float] | tuple[Any, float, Costs]]
 """From next states to their probabilities: a mapping, or pairs; or triples, with what is paid in addition."""
 
 
 def outcomes_of(successors: Successors) -> Iterator[tuple[Any, float, Costs | None]]:
-    """The next states, their probabilities, and what is paid in addition if that is said with them."""
+    """The next states, their probabilities, and the additional costs if they are given with them."""
     if isinstance(successors, Mapping):
         for state, probability in successors.items():
             yield state, probability, None
@@ -273,7 +516,7 @@ def outcomes_of(successors: Successors) -> Iterator[tuple[Any, float, Costs | No
 
 
 class StateSpace(Protocol):
-    """What is asked of a state space; several states are a list or an array, as its functions take them.
+    """The interface of a state space; several states are a list or an array, as its functions take them.
 
     Attributes
     ----------
@@ -305,10 +548,10 @@ class StateSpace(Protocol):
         """What can be done in `states`, none of which is a goal."""
 
     def heuristics(self, states: Any) -> FloatArray | None:
-        """For each cost and state, what is to come at least; None if nothing is known."""
+        """For each cost and state, a lower bound on the cost-to-go; None if there are none."""
 
     def together(self, weights: FloatArray, states: Any) -> FloatArray | None:
-        """For each state, what is to come at least of all costs together under `weights`.
+        """For each state, a lower bound on the cost-to-go of all costs together under `weights`.
 
         None if no more is known than of each cost by itself.
         """
@@ -336,16 +579,16 @@ class ActionCodes:
 
 
 class FunctionSpace:
-    """A space whose functions are asked state by state; states and actions are any hashable values.
+    """A space whose functions take one state at a time; states and actions are any hashable values.
 
     Parameters
     ----------
     initial
         The initial state, or a mapping from states to probabilities.
     actions, transitions, costs, is_goal, arrival_costs
-        As for :func:`~hcssp.cssp.exploration.explore`.
+        As for :func:`~hcssp.cssp.implicit.explore`.
     heuristics
-        What is to come at least from a state: costs by name, in their order, or of the primary cost alone;
+        Lower bounds on the costs-to-go of a state: by name, in their order, or of the primary cost alone;
         with a method ``together``, also of all costs under weights.
     cost_names
         The primary cost, then the secondary ones.
@@ -382,11 +625,11 @@ class FunctionSpace:
         return np.array([bool(self._is_goal(state)) for state in states], dtype=np.bool_)
 
     def heuristics(self, states: Sequence[Any]) -> FloatArray | None:
-        told = self._heuristics
-        if told is None:
+        heuristic = self._heuristics
+        if heuristic is None:
             return None
         reader = Assembly(self._cost_names)
-        values = [reader.cost_vector(f"state {state!r}, its heuristic", told(state)) for state in states]
+        values = [reader.cost_vector(f"state {state!r}, its heuristic", heuristic(state)) for state in states]
         if reader.found:
             raise InvalidProblem(reader.found)
         return np.array(values, dtype=np.float64).reshape(-1, len(self._cost_names)).T
@@ -435,18 +678,18 @@ class FunctionSpace:
 
 
 class BatchSpace:
-    """A space whose functions are asked for many states at once; states are rows of whole numbers.
+    """A space whose functions take many states at once; states are rows of whole numbers.
 
     Parameters
     ----------
     initial
         The initial state, a sequence of whole numbers; or a mapping from such tuples to probabilities.
     transitions
-        From an array of states, one a row, to a :class:`~hcssp.cssp.transition_batch.TransitionBatch`.
+        From an array of states, one a row, to a :class:`~hcssp.cssp.state_space.TransitionBatch`.
     is_goal
         From an array of states to one truth value for each.
     heuristics
-        From an array of states to what is to come at least: an array of shape ``(num_costs, num_states)``,
+        From an array of states to lower bounds on costs-to-go: an array of shape ``(num_costs, num_states)``,
         or with one axis for the primary cost alone; with a method ``together``, also of all costs under
         weights.
     action_names
@@ -535,7 +778,7 @@ class BatchSpace:
 
 
 def _together(heuristics: Any, weights: FloatArray, states: Any) -> FloatArray | None:
-    """What heuristics that know prices say about some states; None if they know none."""
+    """The bounds of heuristics that know prices for some states; None if they do not."""
     asked = getattr(heuristics, "together", None)
     if asked is None:
         return None

@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from hcssp.cssp.conversion import frozen
-from hcssp.cssp.spans import joined_spans
+from hcssp.cssp.arrays import frozen, joined_spans
 
 if TYPE_CHECKING:
     from hcssp.cssp.model import CSSP

@@ -1,7 +1,7 @@
 """The rules a C-SSP must obey, checked once, when it is built.
 
 Every violation is one sentence that names the place, the value and the remedy, and all of them come
-back together, so that a user mends a model in one go. The checks are vectorised: they look at names
+back together, so that a user can correct a model at once. The checks are vectorised: they look at names
 only to word a violation, except for the search for duplicate labels.
 
 >>> from scipy.sparse import csr_array
@@ -28,8 +28,17 @@ from itertools import islice
 import numpy as np
 from scipy.sparse import csr_array
 
+from hcssp.cssp.arrays import distinct
 from hcssp.cssp.labels import RepeatedNames, SelectedLabels, TupleLabels
-from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix, bound_violations
+from hcssp.cssp.model import (
+    CSSP,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    SparseMatrix,
+    bound_violations,
+    changed_bounds,
+)
 from hcssp.errors import InvalidProblem, did_you_mean
 from hcssp.numerics import PROBABILITY_TOLERANCE
 
@@ -79,23 +88,17 @@ def bound_array(
 
     Violations are appended to `found`, so that a maker can report them together with others.
     """
-    array = np.full(max(len(cost_names) - 1, 0), np.inf)
-    for name, bound in (bounds or {}).items():
-        if name in cost_names[1:]:
-            wrong = bound_violations(f"bound on {name!r}", bound)
-            # A mistake has been noted; without a bound the rules do not note it twice.
-            array[list(cost_names).index(name) - 1] = np.inf if wrong else float(bound)
-            found += wrong
-        elif name in cost_names:
-            found.append(f"bound on {name!r}: it is the primary cost, which is minimised, not bounded")
-        else:
-            known = ", ".join(repr(known) for known in cost_names[1:]) or "none"
-            found.append(f"bound on {name!r}: no such secondary cost; the secondary costs are {known}")
-    return array
+    wanted = dict(bounds or {})
+    if cost_names and cost_names[0] in wanted:
+        name = cost_names[0]
+        found.append(f"bound on {name!r}: it is the primary cost, which is minimised, not bounded")
+        del wanted[name]
+    unbounded = np.full(max(len(cost_names) - 1, 0), np.inf)
+    return changed_bounds(unbounded, cost_names[1:], wanted, "secondary cost", found)
 
 
 def unknown_cost(name: str, cost_names: Sequence[str]) -> str:
-    """What to say about a cost that there is not."""
+    """The message about an unknown cost."""
     return f"there is no cost {name!r}; {did_you_mean(name, cost_names, 'the costs are')}"
 
 
@@ -189,9 +192,8 @@ def _cost_names(problem: CSSP) -> Iterator[str]:
 
 def _duplicate_states(problem: CSSP) -> Iterator[str]:
     labels = problem.state_labels
-    if isinstance(labels, range) or _unique_tuples(labels):
-        return
-    if _distinct(labels):
+    # Tuples of numbers are the cells of a grid, and different by construction.
+    if isinstance(labels, range | TupleLabels) or _distinct(labels):
         return
     seen: set[Hashable] = set()
     for label in labels:
@@ -214,26 +216,6 @@ def _distinct(labels: Sequence[object]) -> bool:
         return False
 
 
-def _unique_tuples(labels: Sequence[Hashable]) -> bool:
-    """Whether `labels` are the rows of an integer matrix (or a part of it) without repetition."""
-    chosen: IntArray | None = None
-    if isinstance(labels, SelectedLabels):
-        chosen, labels = labels.chosen, labels.base
-    if not isinstance(labels, TupleLabels):
-        return False
-    columns = labels.columns if chosen is None else labels.columns[chosen]
-    # One number for each label, the last column first: cells numbered row by row come out sorted.
-    key = np.zeros(len(columns), dtype=np.int64)
-    for column in columns.T[::-1]:
-        least = column.min()
-        key = key * (column.max() - least + 1) + (column - least)
-    return _all_different(key)
-
-
-def _all_different(key: IntArray) -> bool:
-    return bool((np.diff(key) > 0).all()) or len(np.unique(key)) == len(key)
-
-
 def _duplicate_actions(problem: CSSP) -> Iterator[str]:
     labels = problem.action_labels
     chosen: IntArray | None = None
@@ -242,7 +224,7 @@ def _duplicate_actions(problem: CSSP) -> Iterator[str]:
     if isinstance(labels, RepeatedNames):
         codes = labels.codes if chosen is None else labels.codes[chosen]
         key = problem.row_state * len(labels.names) + codes
-        if _all_different(key):
+        if len(distinct(key)) == len(key):
             return
     places = list(zip(problem.row_state.tolist(), problem.action_labels, strict=True))
     if _distinct(places):
@@ -276,8 +258,8 @@ def _probabilities(problem: CSSP) -> Iterator[str]:
 
 
 def _sums(problem: CSSP) -> Iterator[str]:
-    for row, told in unsound_rows(problem.transitions):
-        yield f"{_row(problem, row)}: {told}"
+    for row, text in unsound_rows(problem.transitions):
+        yield f"{_row(problem, row)}: {text}"
 
 
 def _costs(problem: CSSP) -> Iterator[str]:

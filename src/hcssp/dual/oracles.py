@@ -6,20 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from hcssp.cssp.dominated import UNDOMINATED, dominating_rows
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.dual.doors_oracle import DoorsOracle
-from hcssp.dual.envelope_oracle import EnvelopeOracle
-from hcssp.dual.flat_oracle import Evaluation, FlatVertex
+from hcssp.cssp.preprocessing import UNDOMINATED, dominating_rows
+from hcssp.dual.flat import Evaluation, FlatOracle, FlatPoint
 from hcssp.dual.oracle import Oracle
-from hcssp.dual.procedure_oracle import ProcedureOracle
+from hcssp.dual.procedure import ProcedureOracle
 from hcssp.procedure.flattening import Flattening
-from hcssp.procedure.model import HCSSP
-from hcssp.procedure.single import runs_one_activity
+from hcssp.procedure.model import HCSSP, runs_one_activity
 
 
-class OneActivityOracle(EnvelopeOracle):
+class OneActivityOracle(FlatOracle):
     """The oracle of a flat problem, for the procedure that runs it once as its only activity.
 
     Its rows and states are those of the activity; what leaves it is in terms of the flattened procedure.
@@ -27,9 +24,9 @@ class OneActivityOracle(EnvelopeOracle):
     Parameters
     ----------
     flattening
-        The procedure, see :func:`~hcssp.procedure.single.runs_one_activity`.
+        The procedure, see :func:`~hcssp.procedure.model.runs_one_activity`.
     evaluation
-        As for :class:`~hcssp.dual.flat_oracle.FlatOracle`.
+        As for :class:`~hcssp.dual.flat.FlatOracle`.
     """
 
     def __init__(self, flattening: Flattening, evaluation: Evaluation = "auto") -> None:
@@ -50,15 +47,15 @@ class OneActivityOracle(EnvelopeOracle):
     def original_row(self, row: int) -> int:
         return int(self._flattening.row_offset[0]) + super().original_row(row)
 
-    def lift(self, vertex: FlatVertex) -> IntArray:
-        own = super().lift(vertex)[self._inner]
+    def lift(self, point: FlatPoint) -> IntArray:
+        own = super().lift(point)[self._inner]
         rows = np.full(self._flattening.num_states, NO_ROW, dtype=np.int64)
         rows[self._flattening.start] = 0
         rows[self._flat_inner] = np.where(own == NO_ROW, NO_ROW, own + self._flattening.row_offset[0])
         return rows
 
-    def values_of(self, vertex: FlatVertex, weights: FloatArray) -> FloatArray:
-        own = super().values_of(vertex, weights)
+    def values_of(self, point: FlatPoint, weights: FloatArray) -> FloatArray:
+        own = super().values_of(point, weights)
         values = np.zeros(self._flattening.num_states)
         values[self._flattening.start] = self._problem.initial @ np.nan_to_num(own)
         values[self._flat_inner] = own[self._inner]
@@ -78,7 +75,7 @@ class OneActivityOracle(EnvelopeOracle):
 def oracle_of(
     problem: CSSP | HCSSP, evaluation: Evaluation = "auto", like: Oracle[Any] | None = None
 ) -> Oracle[Any]:
-    """The fastest oracle that is exact for `problem`; its vertices are its own affair.
+    """The fastest oracle that is exact for `problem`; its points are its own affair.
 
     A procedure that only runs one activity, once, is a flat problem and gets the oracle of one, so that a
     problem is solved in the same way however it is stated. Processor time in seconds to a gap of 1e-6 with
@@ -103,5 +100,7 @@ def oracle_of(
         if flattening.separable:
             known = like if isinstance(like, ProcedureOracle) else None
             return ProcedureOracle(flattening, affordable=True, like=known)
-        return DoorsOracle(flattening, evaluation, affordable=True)
-    return EnvelopeOracle(problem, evaluation, affordable=True)
+        from hcssp.dual.multi_exit import MultiExitOracle
+
+        return MultiExitOracle(flattening, evaluation, affordable=True)
+    return FlatOracle(problem, evaluation, affordable=True, thin=True)

@@ -5,9 +5,6 @@ Nothing here is used to find a policy, so it can judge every solver.
 
 from __future__ import annotations
 
-from hcssp.evaluation.chain import is_proper
-from hcssp.evaluation.exact import evaluate
-from hcssp.evaluation.records import Evaluation
-from hcssp.evaluation.simulation import Simulation, narrate, simulate
+from hcssp.lazy import attach
 
-__all__ = ["Evaluation", "Simulation", "evaluate", "is_proper", "narrate", "simulate"]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

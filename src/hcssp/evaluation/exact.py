@@ -10,8 +10,14 @@ initial distribution, the visits solve :math:`x = \mu + Q^\top x`; the costs are
 evaluated as precisely as one that needs ten. Probabilities that sum to one but for rounding are proportions.
 
 A procedure's policy is evaluated on the flat states in the same way, from the rows that it uses and no
-others; an activity's share is the sum over its states of expected visits times cost. Large ones are evaluated
-activity by activity, see :mod:`hcssp.evaluation.by_activity`.
+others; an activity's share is the sum over its states of expected visits times cost.
+
+In a separable procedure every event is entered in one state, so the costs and visits of one execution of an
+activity are those of its own chain. Then the procedure is a chain of a few events whose steps cost what their
+activities cost. Large separable procedures are evaluated like that: the flat chain is never made, and the
+factors of one activity are released before the next one is factorised (300,000 states: 20 MB instead of
+200 MB). Errors add up: costs are sums of non-negative terms, and each term has the relative error of its
+activity and of the chain of events.
 
 Guarantee: :attr:`Evaluation.residual` says how far off the costs may be, relatively.
 
@@ -33,34 +39,213 @@ Guarantee: :attr:`Evaluation.residual` says how far off the costs may be, relati
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import overload
+from math import inf, isfinite
+from typing import NamedTuple, overload
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from hcssp.cssp.absorption import Absorbed, absorb
+from hcssp.cssp.absorption import Absorbed, absorb, require_finite
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
-from hcssp.errors import CostOverflow
-from hcssp.evaluation import by_activity
-from hcssp.evaluation.by_activity import Composed
-from hcssp.evaluation.chain import InducedChain, Policy, induced_chain, mismatch
-from hcssp.evaluation.records import ActivityEvaluation, Evaluation, LimitEvaluation, ProcedureEvaluation
-from hcssp.procedure.chain import policy_chain
-from hcssp.procedure.executions import executions_from_visits, expected_executions
-from hcssp.procedure.limits import enters
-from hcssp.procedure.model import HCSSP
-from hcssp.procedure.policy import ProcedurePolicy
-
-TOO_LATE = (
-    "the policy reaches a goal almost surely, but so late that its expected costs are too large for double "
-    "precision"
+from hcssp.cssp.reachability import closure
+from hcssp.display import Card
+from hcssp.errors import CostOverflow, InvalidProblem
+from hcssp.evaluation.chain import (
+    TOO_LATE,
+    InducedChain,
+    Policy,
+    activity_chain,
+    induced_chain,
+    mismatch,
+    policy_chain,
 )
+from hcssp.numerics import FEASIBILITY_TOLERANCE, ROUNDING, broken
+from hcssp.procedure.model import HCSSP, Outcome
+from hcssp.procedure.nesting import enters
+from hcssp.procedure.policy import ProcedurePolicy
+from hcssp.threads import parallel_map
+
+MIN_STATES_PER_ACTIVITY = 100
+"""Procedures with fewer flat states for each activity are evaluated as one chain: many small chains take
+longer than one."""
+
+SMALLEST = float(np.nextafter(0.0, 1.0))
+"""The least positive cost: a cost that is too small for a double is still a cost."""
 
 _KEPT = "_evaluation"
-"""Where a policy keeps what it costs; it is neither compared nor pickled."""
+"""Where a policy, and an activity for its last plan, keeps its evaluation; neither compared nor pickled."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation(Card):
+    """What a policy costs, exactly.
+
+    Attributes
+    ----------
+    costs
+        The expected sum of each cost, the primary first.
+    cost_names
+        Their names.
+    bounds
+        The bound of each secondary cost; ``inf`` where there is none.
+    visits
+        The expected number of visits to each state; for a goal, the probability of ending there.
+    residual
+        How far off the costs may be, relatively: a bound from what is missing in the balance of visits and
+        the rounding of its computation, or an estimate where a policy takes very long.
+    """
+
+    costs: FloatArray
+    cost_names: tuple[str, ...]
+    bounds: FloatArray
+    visits: FloatArray
+    residual: float
+
+    def cost(self, name: str) -> float:
+        """The expected sum of the cost called `name`."""
+        if name not in self.cost_names:
+            known = ", ".join(repr(known) for known in self.cost_names)
+            raise InvalidProblem([f"there is no cost {name!r}; the costs are {known}"])
+        return float(self.costs[self.cost_names.index(name)])
+
+    def violations(self, tolerance: float = FEASIBILITY_TOLERANCE) -> dict[str, float]:
+        """By how much each broken bound is exceeded; empty if all are kept.
+
+        Parameters
+        ----------
+        tolerance
+            A bound is kept if it is exceeded by no more than this share of it.
+        """
+        costs = self.costs[1:]
+        return {
+            self.cost_names[1 + index]: float(costs[index] - self.bounds[index])
+            for index in broken(costs, self.bounds, tolerance, self.residual).tolist()
+        }
+
+    def keeps_bounds(self, tolerance: float = FEASIBILITY_TOLERANCE) -> bool:
+        """Whether every bound is kept, up to `tolerance` as in :meth:`violations`."""
+        return not self.violations(tolerance)
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{name} {cost:.6g}" + (f" of at most {bound:.6g}" if isfinite(bound) else "")
+            for name, cost, bound in zip(self.cost_names, self.costs, (inf, *self.bounds), strict=True)
+        ]
+        return f"<{type(self).__name__}: {', '.join(shown)}>"
+
+
+@dataclass(frozen=True)
+class ActivityEvaluation:
+    """What one activity contributes to the expected costs of the whole.
+
+    Attributes
+    ----------
+    name
+        The activity's name.
+    expected_executions
+        How often it is executed, in expectation.
+    cost
+        Its share of the expected primary cost, all executions together.
+    usage
+        Its share of each constraint that counts it, by the constraint's name.
+    """
+
+    name: str
+    expected_executions: float
+    cost: float
+    usage: Mapping[str, float]
+
+    @property
+    def cost_per_execution(self) -> float | None:
+        """The expected primary cost of one execution; None if it is never executed."""
+        return self.cost / self.expected_executions if self.expected_executions else None
+
+    @property
+    def usage_per_execution(self) -> dict[str, float] | None:
+        """What one execution uses of each constraint, in expectation; None if it is never executed."""
+        if not self.expected_executions:
+            return None
+        return {name: used / self.expected_executions for name, used in self.usage.items()}
+
+
+@dataclass(frozen=True)
+class LimitEvaluation:
+    """What an execution of a use costs that has a limit.
+
+    Attributes
+    ----------
+    name
+        The constraint's name, such as ``floor-1/damage``.
+    use
+        The use's name.
+    limit
+        What an execution may cost in expectation.
+    expected_executions
+        How often the use is run, in expectation.
+    usage
+        What all executions cost together.
+    carried
+        What is allowed of an execution that is under way at the start, in the rest of a procedure.
+    """
+
+    name: str
+    use: str
+    limit: float
+    expected_executions: float
+    usage: float
+    carried: float = 0.0
+
+    @property
+    def allowed(self) -> float:
+        """What all executions may cost together; ``inf`` without a limit."""
+        return self.limit * self.expected_executions + self.carried if isfinite(self.limit) else inf
+
+    @property
+    def usage_per_execution(self) -> float | None:
+        """What one execution costs, in expectation; None if it is never executed."""
+        return self.usage / self.expected_executions if self.expected_executions else None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProcedureEvaluation(Evaluation):
+    """What a procedure's policy costs: as for a single problem's, and activity by activity.
+
+    The costs are the primary and one for each constraint, called by its name; `visits` are those of the
+    flat states, the event states first.
+
+    Attributes
+    ----------
+    activities
+        One for each activity of the problem, in its order.
+    limits
+        One for each constraint that belongs to a use. Among the costs, such a constraint has what the use
+        costs and what of the limit is forgone where it is not run; see :mod:`hcssp.procedure.nesting`.
+    """
+
+    activities: tuple[ActivityEvaluation, ...]
+    limits: tuple[LimitEvaluation, ...] = ()
+
+    def violations(self, tolerance: float = FEASIBILITY_TOLERANCE) -> dict[str, float]:
+        """As of :class:`Evaluation`; a limit is compared with what the executions that are made may cost."""
+        found = super().violations(tolerance)
+        for each in self.limits:
+            found.pop(each.name, None)
+            if not each.usage - each.allowed <= tolerance * each.allowed:
+                found[each.name] = each.usage - each.allowed
+        return found
+
+    def activity(self, name: str) -> ActivityEvaluation:
+        """What the activity called `name` contributes."""
+        for activity in self.activities:
+            if activity.name == name:
+                return activity
+        known = ", ".join(repr(activity.name) for activity in self.activities)
+        raise InvalidProblem([f"there is no activity {name!r}; the activities are {known}"])
 
 
 @overload
@@ -108,7 +293,7 @@ def _of_procedure_once(policy: ProcedurePolicy) -> ProcedureEvaluation:
 def _of_procedure(policy: ProcedurePolicy) -> ProcedureEvaluation:
     """What the policy costs, and each activity's share."""
     problem = policy.problem
-    found = _in_parts(policy) or _at_once(policy)
+    found = _by_activity(policy) or _at_once(policy)
     activities = []
     for index, activity in enumerate(problem.activities):
         share = found.shares[index]
@@ -132,31 +317,183 @@ def _of_procedure(policy: ProcedurePolicy) -> ProcedureEvaluation:
     )
 
 
-def _in_parts(policy: ProcedurePolicy) -> Composed | None:
-    """What a policy of a large procedure is composed of; None if it is another one, or does not end."""
-    flattening = policy.problem.flattening
-    large = flattening.num_states > by_activity.MIN_STATES * policy.problem.num_activities
-    if not (flattening.separable and large):
-        return None
-    with _telling_overflow():
-        return by_activity.composed(policy)
+class _Composition(NamedTuple):
+    """The costs of a procedure's policy, and what they are composed of.
+
+    Attributes
+    ----------
+    costs, error
+        The expected costs, and a bound on their relative error.
+    visits
+        The expected visits of each flat state.
+    executions, shares
+        For each activity, the expected executions, and the costs of all of them.
+    """
+
+    costs: FloatArray
+    error: float
+    visits: FloatArray
+    executions: FloatArray
+    shares: list[FloatArray]
 
 
-def _at_once(policy: ProcedurePolicy) -> Composed:
-    """The same of any policy, from its chain on the flat states."""
-    flattening = policy.problem.flattening
+def _at_once(policy: ProcedurePolicy) -> _Composition:
+    """The composition of any policy, from its chain on the flat states."""
     chain, only_policy = policy_chain(policy)
     whole = _of_chain(induced_chain(chain, only_policy))
-    # Row by row of the chain: the visits to its state times its costs.
-    spent = chain.costs * whole.visits[policy.rows != NO_ROW]
-    if flattening.separable:
-        # The choices alone decide, and a system of a few events is solved without the noise of many states.
-        executions = expected_executions(policy)
-    else:
-        executions = executions_from_visits(policy, whole.visits)
-    firsts = chain.row_start[flattening.state_offset]
+    # Row by row of the chain: how often it is taken, times its costs.
+    spent = chain.costs * (whole.visits[chain.row_state] * policy.taken[1])
+    firsts = chain.row_start[policy.problem.flattening.state_offset]
     shares = [spent[:, first:last].sum(axis=1) for first, last in pairwise(firsts.tolist())]
-    return Composed(whole.costs, whole.visits, whole.residual, executions, shares)
+    executions = _executions(policy, whole.visits)
+    return _Composition(whole.costs, whole.residual, whole.visits, executions, shares)
+
+
+def _by_activity(policy: ProcedurePolicy) -> _Composition | None:
+    """The composition of a policy of a large separable procedure; None if it is another or does not end."""
+    problem, flattening = policy.problem, policy.problem.flattening
+    large = flattening.num_states > MIN_STATES_PER_ACTIVITY * problem.num_activities
+    is_plain = flattening.separable and not policy.is_randomised
+    found = _event_chain(policy) if is_plain and large else None
+    if found is None:
+        return None
+    visits = np.where(np.arange(flattening.num_states) == flattening.end, flattening.initial, 0.0)
+    totals, error = np.zeros(1 + problem.num_constraints), 0.0
+    if found.absorbed is not None:
+        visits[found.inner] = found.absorbed.visits
+        visits[: flattening.num_event_states] += found.absorbed.ends
+        totals, error = found.absorbed.totals, found.absorbed.error
+    executions = _executions(policy, visits)
+    shares = [np.zeros(len(totals)) for _ in executions]
+    for index, part in found.parts.items():
+        visits[part.states] = executions[index] * part.absorbed.visits
+        shares[index] = executions[index] * part.absorbed.totals
+    with _reporting_overflow():
+        require_finite(visits)
+    # One rounding for each term of an event's costs, and a few more, besides the errors of the chains.
+    most = max((part.absorbed.error for part in found.parts.values()), default=0.0)
+    rounding = (4.0 + found.terms) * ROUNDING
+    return _Composition(totals, (error + most + rounding) * (1.0 + error + most), visits, executions, shares)
+
+
+class _Part(NamedTuple):
+    """One execution of an activity: its flat states that are reached, and what it costs and visits."""
+
+    states: IntArray
+    absorbed: Absorbed
+
+
+class _EventChain(NamedTuple):
+    """The chain of the events of a policy.
+
+    Attributes
+    ----------
+    parts
+        The activities that are executed.
+    inner, absorbed
+        The event states that are reached, except the end, and their solved chain; None if there are none.
+    terms
+        The most activities that follow one event.
+    """
+
+    parts: dict[int, _Part]
+    inner: IntArray
+    absorbed: Absorbed | None
+    terms: float
+
+
+def _event_chain(policy: ProcedurePolicy) -> _EventChain | None:
+    """The chain of the events of a separable procedure; None if the end is not reached almost surely."""
+    flattening, chosen = policy.problem.flattening, [*_chosen_outcomes(policy)]
+    if not all(flattening.is_entered(outcome.event) for _, outcome, _ in chosen):
+        return None
+    count = flattening.num_event_states
+    possible = [(state, outcome) for state, outcome, chance in chosen if chance > 0.0]
+    chances = np.array([outcome.probability for _, outcome in possible], dtype=np.float64)
+    tails = np.array([state for state, _ in possible], dtype=np.int64)
+    heads = np.array([flattening.event_state(outcome.event) for _, outcome in possible], dtype=np.int64)
+    graph, events = csr_array((chances, (tails, heads)), shape=(count, count)), np.arange(count)
+    reached = closure(graph, events == flattening.start)
+    if (reached & ~closure(csr_array(graph.T), events == flattening.end)).any():
+        return None
+    executed = sorted({each.runs for state, each in possible if reached[state] and each.runs is not None})
+    with _reporting_overflow():
+        # Activities with the same plan are evaluated once.
+        plans = {index: _plan_of(policy, index) for index in executed}
+        distinct = {plan: index for index, plan in plans.items()}
+        parts = parallel_map(
+            lambda plan: _part(policy, distinct[plan], plan), list(distinct), flattening.num_states
+        )
+        solved_plans = {plan: part for plan, part in zip(distinct, parts, strict=True) if part is not None}
+        if len(solved_plans) < len(distinct):
+            return None
+        first = flattening.state_offset
+        found = {
+            index: _Part(first[index] + solved_plans[plan].states, solved_plans[plan].absorbed)
+            for index, plan in plans.items()
+        }
+        costs = np.zeros((1 + policy.problem.num_constraints, count))
+        rows = policy.rows[:count]
+        costs[:, rows != NO_ROW] = flattening.event_costs[:, rows[rows != NO_ROW]]
+        terms = np.zeros(count)
+        for state, outcome in possible:
+            if outcome.runs in found:
+                totals = found[outcome.runs].absorbed.totals
+                least = np.where(totals > 0.0, SMALLEST, 0.0)
+                costs[:, state] += np.maximum(outcome.probability * totals, least)
+                terms[state] += 1.0
+        inner = np.flatnonzero(reached & (events != flattening.end))
+        solved = absorb(graph, inner, flattening.initial[:count], costs[:, inner]) if len(inner) else None
+    return _EventChain(found, inner, solved, float(terms.max(initial=0.0)))
+
+
+def _plan_of(policy: ProcedurePolicy, activity: int) -> Hashable:
+    """What the evaluation of an activity depends on: its model, the rows of its plan, and what counts."""
+    problem, flattening = policy.problem, policy.problem.flattening
+    first, last = flattening.state_offset[activity : activity + 2].tolist()
+    own = policy.rows[first:last]
+    rows = np.where(own == NO_ROW, NO_ROW, own - flattening.row_offset[activity])
+    counted = tuple(constraint.counts.get(activity) for constraint in problem.constraints)
+    return id(problem.activities[activity].cssp), rows.tobytes(), counted
+
+
+def _part(policy: ProcedurePolicy, activity: int, plan: Hashable) -> _Part | None:
+    """One execution of an activity, with states counted from its first; None if it may never end.
+
+    The last one is kept with the activity: after a search under other bounds, most plans are the same.
+    """
+    cssp = policy.problem.activities[activity].cssp
+    kept: tuple[Hashable, _Part] | None = cssp.__dict__.get(_KEPT)
+    if kept is not None and kept[0] == plan:
+        return kept[1]
+    chain = activity_chain(policy, activity)
+    solved = chain.absorbed() if chain.is_proper else None
+    if solved is None:
+        return None
+    live = np.cumsum(~chain.problem.goals) - 1
+    part = _Part(live[chain.inner], solved)
+    cssp.__dict__[_KEPT] = plan, part
+    return part
+
+
+def _chosen_outcomes(policy: ProcedurePolicy) -> Iterator[tuple[int, Outcome, float]]:
+    """The event states in which a policy chooses, with every outcome of its choices and its probability."""
+    flattening, choices = policy.problem.flattening, policy.problem.choices
+    rows, chances = policy.taken
+    at_events = int(np.searchsorted(rows, flattening.num_event_rows))
+    for row, chance in zip(rows[:at_events].tolist(), chances[:at_events].tolist(), strict=True):
+        state = int(np.searchsorted(flattening.row_start, row, side="right")) - 1
+        for outcome in choices[int(flattening.event_row_choice[row])].outcomes:
+            yield state, outcome, chance * outcome.probability
+
+
+def _executions(policy: ProcedurePolicy, visits: FloatArray) -> FloatArray:
+    """The expected executions of each activity, given the expected visits of the event states."""
+    executions = np.zeros(policy.problem.num_activities)
+    for state, outcome, chance in _chosen_outcomes(policy):
+        if outcome.runs is not None:
+            executions[outcome.runs] += visits[state] * chance
+    return executions
 
 
 def _limits(
@@ -170,10 +507,9 @@ def _limits(
             continue
         use = problem.uses[constraint.per.use]
         executions = sum(
-            float(visits[flattening.event_state(event, entry)]) * outcome.probability
-            for (event, entry), choice in policy.choices.items()
-            for outcome in problem.choices[choice].outcomes
-            if outcome.runs is None and enters(use, event, outcome.event)
+            float(visits[state]) * chance
+            for state, outcome, chance in _chosen_outcomes(policy)
+            if outcome.runs is None and enters(use, flattening.event_states[state][0], outcome.event)
         )
         usage = sum(activities[index].usage[constraint.name] for index in constraint.counts)
         limit, carried = constraint.limit, constraint.per.carried
@@ -183,13 +519,11 @@ def _limits(
 def _of_chain(chain: InducedChain) -> Evaluation:
     chain.require_proper()
     problem = chain.problem
-    inner = np.flatnonzero(chain.reached & ~problem.goals)
     visits = np.where(problem.goals, problem.initial, 0.0)
-    costs = np.zeros(len(problem.cost_names))
-    residual = 0.0
-    if len(inner):
-        found = _absorbed(chain, inner)
-        visits[inner] = found.visits
+    costs, residual = np.zeros(len(problem.cost_names)), 0.0
+    found = chain.absorbed()
+    if found is not None:
+        visits[chain.inner] = found.visits
         visits += found.ends
         costs, residual = found.totals, found.error
     for array in (costs, visits):
@@ -197,54 +531,27 @@ def _of_chain(chain: InducedChain) -> Evaluation:
     return Evaluation(costs, problem.cost_names, problem.bounds, visits, residual)
 
 
-class Remaining:
-    """What is still to come, in expectation, from each state until a goal.
-
-    Parameters
-    ----------
-    problem, policy
-        As for :func:`expected_remaining`.
-
-    Attributes
-    ----------
-    costs
-        As :func:`expected_remaining` gives them.
-    """
-
-    def __init__(self, problem: CSSP, policy: Policy) -> None:
-        chain = induced_chain(problem, policy)
-        chain.require_proper()
-        self._goals, self._inner = problem.goals, np.flatnonzero(chain.reached & ~problem.goals)
-        self._found = _absorbed(chain, self._inner) if len(self._inner) else None
-        values = np.zeros((0, len(problem.costs))) if self._found is None else self._found.values
-        self.costs: FloatArray = self._everywhere(values.T)
-
-    def of(self, spent: FloatArray) -> FloatArray:
-        """The same of another cost, `spent` by a step from each state, but rounded as equations are."""
-        values = np.zeros(0) if self._found is None else self._found.values_of(spent[self._inner])
-        return self._everywhere(values)
-
-    def _everywhere(self, values: FloatArray) -> FloatArray:
-        everywhere = np.full((*values.shape[:-1], len(self._goals)), np.nan)
-        everywhere[..., self._goals] = 0.0
-        everywhere[..., self._inner] = values
-        return everywhere
-
-
 def expected_remaining(problem: CSSP, policy: Policy) -> FloatArray:
-    """What is still to come, in expectation, from each state until a goal.
+    """The expected costs-to-go from each state until a goal.
 
     Returns
     -------
     FloatArray
-        One row a cost, one column a state; nought at goals, not a number where the policy never goes.
+        One row for each cost, one column for each state; 0 at goals, ``nan`` where the policy never goes.
 
     Raises
     ------
     ImproperPolicy, CostOverflow, InvalidProblem
         As for :func:`evaluate`.
     """
-    return Remaining(problem, policy).costs
+    chain = induced_chain(problem, policy)
+    chain.require_proper()
+    found = chain.absorbed()
+    remaining = np.full((len(problem.costs), problem.num_states), np.nan)
+    remaining[:, problem.goals] = 0.0
+    if found is not None:
+        remaining[:, chain.inner] = found.values.T
+    return remaining
 
 
 def expected_to_come(policy: ProcedurePolicy, states: Sequence[int]) -> FloatArray:
@@ -254,19 +561,34 @@ def expected_to_come(policy: ProcedurePolicy, states: Sequence[int]) -> FloatArr
     ------
     CostOverflow
         As for :func:`evaluate`.
+    ValueError
+        If the policy does not reach the end almost surely.
     """
-    with _telling_overflow():
-        return by_activity.to_come(policy, states)
-
-
-def _absorbed(chain: InducedChain, inner: IntArray) -> Absorbed:
-    with _telling_overflow():
-        return absorb(chain.transitions, inner, chain.problem.initial, chain.costs[:, inner])
+    flattening, found = policy.problem.flattening, _event_chain(policy)
+    if found is None:
+        raise ValueError("the policy does not reach the end almost surely")
+    num_events, width = flattening.num_event_states, 1 + policy.problem.num_constraints
+    after = np.full((num_events, width), np.nan)
+    after[flattening.end] = 0.0
+    if found.absorbed is not None:
+        after[found.inner] = found.absorbed.values
+    answers = np.full((len(states), width), np.nan)
+    for row, state in enumerate(states):
+        if state < num_events:
+            answers[row] = after[state]
+            continue
+        activity = int(np.searchsorted(flattening.state_offset, state, side="right")) - 1
+        part = found.parts.get(activity)
+        if part is not None and (there := part.states == state).any():
+            # Wherever the activity ends, the same event follows.
+            _, event = flattening.exits(activity)[0]
+            answers[row] = part.absorbed.values[there][0] + after[event]
+    return answers
 
 
 @contextmanager
-def _telling_overflow() -> Iterator[None]:
-    """Tell users what an overflow below means to them."""
+def _reporting_overflow() -> Iterator[None]:
+    """Raise :class:`CostOverflow` for an overflow of the arithmetic."""
     try:
         yield
     except OverflowError as error:

@@ -3,12 +3,14 @@ r"""Monte Carlo: what a policy costs from run to run, not only on average.
 Problem: given a policy, the distribution of every cost of a run: its percentiles and the probability
 that it exceeds a bound. The exact evaluation knows the means alone.
 
-Method: all runs advance together, one step at a time, as arrays; the successor of each is drawn by a
-binary search in the cumulative probabilities of its row. A step costs what its transition costs, which may
-depend on the state that is reached.
+Method: all runs advance together, one step at a time, as arrays. The steps that are possible in a state are a
+segment of long arrays (:class:`Steps`); one binary search in the cumulative probabilities draws the next step
+of every run. A step costs what its transition costs, which may depend on the state that is reached. At an
+event of a procedure, an outcome of the chosen choice is drawn together with the state in which its activity
+starts.
 
 Guarantee: the same seed gives the same runs. A run that has not ended after `max_steps`, or when all runs
-together have made 100 million steps, is never passed over: it is counted in
+together have made 100 million steps, is counted in
 :attr:`Simulation.num_truncated`, logged as a warning, and enters every figure as a run of infinite cost,
 since its total is only a lower bound.
 
@@ -31,27 +33,32 @@ since its total is only a lower bound.
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, overload
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, cast, overload
 
 import numpy as np
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
-from hcssp.cssp.policy import DeterministicPolicy, RandomisedPolicy
-from hcssp.errors import InvalidProblem
-from hcssp.evaluation.chain import Policy, mismatch
-from hcssp.evaluation.steps import Walk, draw_starts, steps_of
+from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
+from hcssp.cssp.transition_costs import outcomes_of_rows
+from hcssp.display import Picture
+from hcssp.errors import ImproperPolicy, InvalidProblem
+from hcssp.evaluation.chain import Policy, fitted, induced_chain, mismatch, policy_chain
 from hcssp.numerics import tolerated
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import ProcedurePolicy
 
-if TYPE_CHECKING:
-    from hcssp.evaluation.procedure_simulation import ProcedureSimulation
-
 logger = logging.getLogger(__name__)
 
 MAX_STEPS = 100_000
+"""A run is stopped after this many steps unless the caller says otherwise."""
+
+MAX_MOVES = 100_000_000
+"""All runs together make at most this many steps, which takes about ten seconds."""
+
+_NOTHING = -1
+"""The step begins no activity."""
 
 
 class Estimate(NamedTuple):
@@ -72,7 +79,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Simulation:
+class Simulation(Picture):
     """The runs of a policy.
 
     Attributes
@@ -169,6 +176,14 @@ class Simulation:
         half = quantile * spread / shrink
         return Estimate(share, max(0.0, centre - half), min(1.0, centre + half))
 
+    def __repr__(self) -> str:
+        shown = []
+        for name, bound in zip(self.cost_names, (np.inf, *self.bounds), strict=True):
+            value, _, high = self.mean(name)
+            limit = f" of at most {bound:.6g}" if np.isfinite(bound) else ""
+            shown.append(f"{name} {value:.6g} ± {high - value if np.isfinite(value) else np.inf:.2g}{limit}")
+        return f"<{type(self).__name__} of {self.num_runs:,} runs: {', '.join(shown)}>"
+
     def _index(self, name: str) -> int:
         if name not in self.cost_names:
             known = ", ".join(repr(known) for known in self.cost_names)
@@ -179,13 +194,75 @@ class Simulation:
         return np.where(self.truncated, np.inf, self.totals[self._index(name)])
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class ProcedureSimulation(Simulation):
+    """The runs of a procedure's policy; `steps` counts actions within activities and choices.
+
+    Attributes
+    ----------
+    activity_names
+        The activities' names.
+    executions
+        How often each activity was executed in each run, one line a run.
+    """
+
+    activity_names: tuple[str, ...]
+    executions: IntArray
+
+    @property
+    def mean_executions(self) -> FloatArray:
+        """The mean number of executions of each activity."""
+        return np.asarray(self.executions.mean(axis=0))
+
+    @property
+    def executions_standard_errors(self) -> FloatArray:
+        """The standard error of each mean number of executions; there must be at least two runs."""
+        return np.asarray(self.executions.std(axis=0, ddof=1) / np.sqrt(self.num_runs))
+
+
+class Action(NamedTuple):
+    """An action of a narrated run, by name, and what it cost."""
+
+    state: Hashable
+    action: Hashable
+    costs: Mapping[str, float]
+
+
+class Leg(NamedTuple):
+    """What a narrated run does from one event to the next.
+
+    Attributes
+    ----------
+    event, entry
+        The event, and the label of the state it was entered in, if that is not always the same.
+    choice
+        What is chosen there.
+    activity, actions
+        The activity that the outcome runs, if it runs one, and every action in it.
+    reaches
+        The event that is reached; None if the run was cut off before.
+    """
+
+    event: str
+    entry: Hashable | None
+    choice: str
+    activity: str | None
+    actions: tuple[Action, ...]
+    reaches: str | None
+
+
 @overload
 def simulate(
     problem: CSSP, policy: Policy, runs: int = ..., seed: int = ..., max_steps: int = ...
 ) -> Simulation: ...
 @overload
 def simulate(
-    problem: HCSSP, policy: ProcedurePolicy, runs: int = ..., seed: int = ..., max_steps: int = ...
+    problem: HCSSP,
+    policy: ProcedurePolicy,
+    runs: int = ...,
+    seed: int = ...,
+    max_steps: int = ...,
+    on_progress: Callable[[int], None] | None = ...,
 ) -> ProcedureSimulation: ...
 @overload
 def simulate(
@@ -201,21 +278,24 @@ def simulate(
     runs: int = 10_000,
     seed: int = 0,
     max_steps: int = MAX_STEPS,
+    on_progress: Callable[[int], None] | None = None,
 ) -> Simulation:
     """Run `policy` many times.
 
     Parameters
     ----------
     problem, policy
-        What is run: a C-SSP, or a procedure. A single problem's policy need not be proper; runs that go
-        round for ever are truncated.
+        What is run: a C-SSP, or a procedure. A single problem's policy need not be proper; runs that
+        never end are truncated.
     runs
         How many runs.
     seed
-        Names the runs for good.
+        The seed of the random numbers.
     max_steps
         After how many steps a run is stopped. All runs together make at most 100 million; with fewer runs,
         each may go on for longer.
+    on_progress
+        Called at every step of all runs with how many of them have ended before it.
 
     Raises
     ------
@@ -225,29 +305,48 @@ def simulate(
     InvalidProblem
         If the policy does not fit the problem, or a number is not positive.
     """
-    if isinstance(problem, HCSSP) and isinstance(policy, ProcedurePolicy):
-        from hcssp.evaluation.procedure_simulation import simulate_procedure
-
-        return simulate_procedure(
-            policy if policy.problem is problem else policy.under(problem), runs, seed, max_steps
-        )
-    if not isinstance(problem, CSSP) or not isinstance(policy, DeterministicPolicy | RandomisedPolicy):
-        raise mismatch(problem, policy)
     require_positive(runs=runs, max_steps=max_steps)
     generator = np.random.default_rng(seed)
-    steps = steps_of(problem, policy)
-    walk = Walk(problem, steps, draw_starts(problem, generator.random(runs)), generator)
-    totals = np.zeros((len(problem.cost_names), runs))
+    begins = None
+    if isinstance(problem, HCSSP) and isinstance(policy, ProcedurePolicy):
+        procedure = policy if policy.problem is problem else policy.under(problem)
+        followed, steps, begins = _procedure_steps(procedure)
+        starts = np.full(runs, problem.flattening.start)
+        executions = np.zeros((runs, problem.num_activities), dtype=np.int64)
+    elif isinstance(problem, HCSSP) or isinstance(policy, ProcedurePolicy):
+        raise mismatch(problem, policy)
+    else:
+        followed, steps = problem, steps_of(problem, policy)
+        starts = draw_starts(problem, generator.random(runs))
+    walk = Walk(followed, steps, starts, generator)
+    totals = np.zeros((len(followed.cost_names), runs))
     lengths = np.zeros(runs, dtype=np.int64)
     for under_way, taken in walk.go(max_steps):
-        totals[:, under_way] += steps.costs(problem, taken)
+        totals[:, under_way] += steps.costs(followed, taken)
         lengths[under_way] += 1
-    truncated = truncated_runs(walk, lengths)
-    return Simulation(totals, lengths, truncated, problem.cost_names, problem.bounds, seed)
+        if begins is not None:
+            begun = begins[taken] != _NOTHING
+            executions[under_way[begun], begins[taken][begun]] += 1
+        if on_progress is not None:
+            on_progress(runs - len(walk.runs))
+    truncated = np.zeros(runs, dtype=np.bool_)
+    truncated[walk.runs] = True
+    if len(walk.runs):
+        logger.warning(
+            "%d of %d runs had not reached a goal after %d steps; their costs count as infinite",
+            len(walk.runs),
+            runs,
+            int(lengths.max()),
+        )
+    record = (totals, lengths, truncated, followed.cost_names, followed.bounds, seed)
+    if isinstance(problem, HCSSP):
+        names = tuple(activity.name for activity in problem.activities)
+        return ProcedureSimulation(*record, names, executions)
+    return Simulation(*record)
 
 
 def narrate(problem: CSSP, policy: Policy, seed: int = 0, max_steps: int = MAX_STEPS) -> Iterator[Step]:
-    """Tell one run step by step; it ends in a goal, or after `max_steps` with a warning in the log.
+    """Follow one run step by step; it ends in a goal, or after `max_steps` with a warning in the log.
 
     Parameters
     ----------
@@ -271,24 +370,240 @@ def narrate(problem: CSSP, policy: Policy, seed: int = 0, max_steps: int = MAX_S
         logger.warning("the run had not reached a goal after %d steps", max_steps)
 
 
-def truncated_runs(walk: Walk, lengths: IntArray) -> BoolArray:
-    """Which runs have not ended, given the length of each; with a warning in the log if there are any."""
-    truncated = np.zeros(len(lengths), dtype=np.bool_)
-    truncated[walk.runs] = True
-    if len(walk.runs):
-        logger.warning(
-            "%d of %d runs had not reached a goal after %d steps; their costs count as infinite",
-            len(walk.runs),
-            len(lengths),
-            int(lengths.max()),
-        )
-    return truncated
+def narrate_procedure(policy: ProcedurePolicy, seed: int = 0, max_steps: int = MAX_STEPS) -> Iterator[Leg]:
+    """Follow one run, event by event; it ends at the end, or is cut off after `max_steps`."""
+    require_positive(max_steps=max_steps)
+    hierarchy, flattening = policy.problem, policy.problem.flattening
+    chain, steps, begins = _procedure_steps(policy)
+    flat_rows, _ = policy.taken
+    walk = Walk(chain, steps, np.array([flattening.start]), np.random.default_rng(seed))
+    leg: Leg | None = None
+    actions: list[Action] = []
+    for _, step in walk.go(max_steps):
+        (taken,) = step
+        row = int(steps.row[taken])
+        state = int(chain.row_state[row])
+        if state < flattening.num_event_states:
+            event, entry = flattening.event_states[state]
+            choice = hierarchy.choices[int(flattening.event_row_choice[flat_rows[row]])].name
+            begun = int(begins[taken])
+            activity = None if begun == _NOTHING else hierarchy.activities[begun].name
+            leg = Leg(hierarchy.events[event], entry, choice, activity, (), None)
+        else:
+            number = int(np.searchsorted(flattening.state_offset, state, side="right")) - 1
+            _, label = cast("tuple[str, Hashable]", flattening.state_labels[state])
+            cssp = hierarchy.activities[number].cssp
+            action = cssp.action_labels[int(flat_rows[row] - flattening.row_offset[number])]
+            costs = dict(zip(chain.cost_names, steps.costs(chain, step)[:, 0].tolist(), strict=True))
+            actions.append(Action(label, action, costs))
+        reached = int(steps.state[taken])
+        if leg is not None and reached < flattening.num_event_states:
+            event, _ = flattening.event_states[reached]
+            yield leg._replace(actions=tuple(actions), reaches=hierarchy.events[event])
+            leg, actions = None, []
+    if leg is not None:
+        yield leg._replace(actions=tuple(actions))
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """What can happen next, state by state.
+
+    Attributes
+    ----------
+    start
+        Steps ``start[s]:start[s + 1]`` are those that can happen in state ``s``.
+    probabilities
+        How probable each step is; those of a state sum to one.
+    state
+        Where each step leads.
+    row
+        The row that is taken with each step.
+    entry
+        The place of each step in the costs of single transitions; -1 if it costs what its row costs.
+    """
+
+    start: IntArray
+    probabilities: FloatArray = field(repr=False)
+    state: IntArray = field(repr=False)
+    row: IntArray = field(repr=False)
+    entry: IntArray = field(repr=False)
+    _cumulated: FloatArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        running = np.cumsum(self.probabilities)
+        before = np.concatenate([[0.0], running])[self.start[:-1]]
+        object.__setattr__(self, "_cumulated", running - np.repeat(before, np.diff(self.start)))
+
+    def costs(self, problem: CSSP, taken: IntArray) -> FloatArray:
+        """What some steps cost, a column each: not the mean of an action, but what this outcome costs."""
+        costs: FloatArray = problem.costs[:, self.row[taken]]
+        if problem.transition_costs is not None:
+            entry = self.entry[taken]
+            costs[:, entry >= 0] = problem.transition_costs.costs[:, entry[entry >= 0]]
+        return costs
+
+    def draw(self, states: IntArray, chances: FloatArray) -> IntArray:
+        """One step for each of `states`, each of which has some."""
+        low, high = self.start[states], self.start[states + 1] - 1
+        # The first step whose cumulated probability exceeds the chance; the last one where rounding
+        # leaves the sum below it.
+        while np.any(low < high):
+            middle = (low + high) // 2
+            above = self._cumulated[middle] > chances
+            high = np.where(above, middle, high)
+            low = np.where(above, low, np.minimum(middle + 1, high))
+        return low
+
+    def stuck(self, states: IntArray) -> IntArray:
+        """Those of `states` in which nothing can happen."""
+        stuck: IntArray = states[self.start[states] == self.start[states + 1]]
+        return stuck
+
+
+def steps_of(problem: CSSP, policy: Policy) -> Steps:
+    """What can happen next under `policy`.
+
+    Raises
+    ------
+    InvalidProblem
+        If the policy does not fit the problem.
+    """
+    policy = fitted(problem, policy)
+    if isinstance(policy, DeterministicPolicy):
+        rows: IntArray = policy.rows[policy.rows != NO_ROW]
+        weights = np.ones(len(rows))
+    else:
+        rows = np.flatnonzero(policy.probabilities > 0.0)
+        weights = policy.probabilities[rows]
+    found = outcomes_of_rows(problem, rows).possible()
+    each = found.lengths
+    counts = np.bincount(problem.row_state[rows], weights=each, minlength=problem.num_states)
+    return Steps(
+        start=np.concatenate([[0], np.cumsum(counts.astype(np.int64))]),
+        probabilities=found.probabilities * np.repeat(weights, each),
+        state=found.states,
+        row=np.repeat(rows, each),
+        entry=found.entry,
+    )
+
+
+def draw_starts(problem: CSSP, chances: FloatArray) -> IntArray:
+    """First states, one for each chance."""
+    possible = np.flatnonzero(problem.initial > 0.0)
+    cumulated = np.cumsum(problem.initial[possible])
+    drawn = np.searchsorted(cumulated, chances * cumulated[-1], side="right")
+    starts: IntArray = possible[np.minimum(drawn, len(possible) - 1)]
+    return starts
+
+
+class Walk:
+    """Runs that advance together until each has ended.
+
+    Parameters
+    ----------
+    problem
+        Whose states have the names, and whose goals end a run.
+    steps
+        What can happen next.
+    starts
+        The first state of each run.
+    generator
+        What the steps are drawn with.
+
+    Attributes
+    ----------
+    runs, states
+        The runs that have not ended, and where they are.
+    """
+
+    def __init__(self, problem: CSSP, steps: Steps, starts: IntArray, generator: np.random.Generator) -> None:
+        self._problem = problem
+        self._steps = steps
+        self._generator = generator
+        self.runs: IntArray = np.arange(len(starts))
+        self.states = starts
+        self._forget(problem.goals[starts])
+
+    def go(self, max_steps: int) -> Iterator[tuple[IntArray, IntArray]]:
+        """Advance all runs by a step at a time: yields the runs that made one, and their steps.
+
+        It ends after `max_steps`, or once all runs together have made :data:`MAX_MOVES`.
+
+        Raises
+        ------
+        ImproperPolicy
+            If a run enters a state that is no goal and in which nothing can happen.
+        """
+        moves = 0
+        for _ in range(max_steps):
+            moves += len(self.runs)
+            if not len(self.runs) or moves > MAX_MOVES:
+                return
+            stuck = self._steps.stuck(self.states)
+            if len(stuck):
+                label = self._problem.state_labels[int(stuck[0])]
+                raise ImproperPolicy(
+                    f"the policy has no action in state {label!r}, which a run enters; give it one"
+                )
+            taken = self._steps.draw(self.states, self._generator.random(len(self.runs)))
+            yield self.runs, taken
+            self.states = self._steps.state[taken]
+            self._forget(self._problem.goals[self.states])
+
+    def _forget(self, ended: BoolArray) -> None:
+        if ended.any():
+            self.runs, self.states = self.runs[~ended], self.states[~ended]
+
+
+def _procedure_steps(policy: ProcedurePolicy) -> tuple[CSSP, Steps, IntArray]:
+    """A policy's chain, the steps that are possible on it, and the activity that begins with each step.
+
+    Rows are those of the chain. Choices are read from the procedure: on the chain two outcomes that lead to
+    the same state are one.
+
+    Raises
+    ------
+    ImproperPolicy
+        If the end is not reached almost surely.
+    """
+    flattening, (rows, chances) = policy.problem.flattening, policy.taken
+    chain, only_policy = policy_chain(policy)
+    induced_chain(chain, only_policy).require_proper()
+    at_events = int(np.searchsorted(rows, flattening.num_event_rows))
+    counts = np.zeros(len(rows), dtype=np.int64)
+    # A procedure that ends where it starts has no steps at all.
+    probabilities: list[FloatArray] = [np.zeros(0)]
+    states: list[IntArray] = [np.zeros(0, dtype=np.int64)]
+    begins: list[IntArray] = [np.zeros(0, dtype=np.int64)]
+    for row in range(at_events):
+        _, entry = flattening.event_states[int(chain.row_state[row])]
+        for outcome in flattening.problem.choices[int(flattening.event_row_choice[rows[row]])].outcomes:
+            if outcome.probability > 0.0:
+                probability, runs, starts, shares = flattening.event_way(outcome, entry)
+                counts[row] += len(starts)
+                probabilities.append(probability * chances[row] * shares)
+                states.append(starts if runs is None else flattening.flat_state(runs)[starts])
+                begins.append(np.full(len(starts), _NOTHING if runs is None else runs))
+    inside = outcomes_of_rows(chain, np.arange(at_events, len(rows))).possible()
+    counts[at_events:] = inside.lengths
+    steps = Steps(
+        start=np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])[chain.row_start],
+        probabilities=np.concatenate(
+            [*probabilities, inside.probabilities * np.repeat(chances[at_events:], inside.lengths)]
+        ),
+        state=np.concatenate([*states, inside.states]).astype(np.int64),
+        row=np.repeat(np.arange(len(rows)), counts),
+        entry=np.concatenate([np.full(sum(map(len, states)), -1), inside.entry]),
+    )
+    begins.append(np.full(len(inside.states), _NOTHING))
+    return chain, steps, np.concatenate(begins)
 
 
 def _quantile(level: float) -> float:
     if not 0.0 < level < 1.0:
         raise InvalidProblem([f"confidence level {level} is not between 0 and 1"])
-    # Imported when it is asked for: with its decimal numbers it takes longer than this whole module.
+    # Imported here: it takes longer than this whole module.
     from statistics import NormalDist
 
     return NormalDist().inv_cdf(0.5 + level / 2.0)

@@ -1,25 +1,142 @@
 """Files in PPDDL, read into the syntax trees of plado.
 
-plado parses; what its trees mean is for :mod:`hcssp.exchange.ppddl_grounding`, which evaluates them without
-running any code that is made from the file. What the language has and this reader does not know is told as
-such, with its line, before plado stumbles over it.
+plado parses; what its trees mean is for :mod:`hcssp.exchange.ppddl_model`, which evaluates them without
+running any code that is made from the file. What the language has and this reader does not know is reported
+as such, with its line, before plado fails on it.
+
+The words of a file in PPDDL, put into the forms that plado's parser knows.
+
+Sums and products of more than two numbers are nested, ``(- x)`` becomes ``(- 0 x)``, and an effect ``()`` is
+one of nothing. What ``:init`` leaves to chance, or says to be false, is taken out and handed on as an effect:
+the parser knows only what is certainly true.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hcssp.errors import InvalidProblem, UnsupportedProblem
-from hcssp.exchange.extras import extra
-from hcssp.exchange.ppddl_effects import functions_changed
-from hcssp.exchange.ppddl_words import PURPOSE, plain_words
+from hcssp.exchange.models import extra
+from hcssp.exchange.ppddl_grounding import functions_changed
+
+PURPOSE = "reading PPDDL"
+
+
+_BEGINNINGS = {"and", "not", "probabilistic", "="}
+"""What an uncertain beginning may be made of, besides atoms."""
+
+
+class Words(NamedTuple):
+    """The words of a definition.
+
+    Attributes
+    ----------
+    plain
+        Those for the parser.
+    chances
+        The effects that ``:init`` is made of where it is not certain; each is a list of words.
+    """
+
+    plain: list[Any]
+    chances: list[list[Any]]
+
+
+def plain_words(text: str) -> Words:
+    """The words of a text, as the parser knows them; as they are if brackets do not match.
+
+    Raises
+    ------
+    InvalidProblem
+        If ``:init`` leaves something to chance that can be none of it.
+    MissingDependency
+        If plado is not installed.
+    """
+    rewriting = _Rewriting(extra("plado.parser.tokenizer", "ppddl", PURPOSE))
+    return rewriting.words(text)
+
+
+class _Rewriting:
+    """One text, bracket by bracket; what is in brackets is a list that begins with its bracket."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._chances: list[list[Any]] = []
+
+    def words(self, text: str) -> Words:
+        given = list(self._tokenizer.tokenize(text))
+        open_ones: list[list[Any]] = [[]]
+        for word in given:
+            if word.tok == "(":
+                open_ones.append([word])
+            elif word.tok != ")" or len(open_ones) == 1:
+                open_ones[-1].append(word)
+            else:
+                closed = open_ones.pop()
+                closed.append(word)
+                open_ones[-1].append(self._rewritten(closed, open_ones[-1]))
+        if len(open_ones) > 1:
+            return Words(given, [])
+        return Words(list(_flat(open_ones[0])), self._chances)
+
+    def _rewritten(self, closed: list[Any], around: Sequence[Any]) -> list[Any]:
+        """What is in brackets, in a form that the parser knows."""
+        first, *inner, last = closed
+        if not inner:
+            is_list = _text(around[-1]) in (":parameters", "forall", "exists") if around else False
+            return closed if is_list else [first, self._word("and", first), last]
+        head = _text(inner[0])
+        if head in ("+", "*") and len(inner) > 3:
+            rest = self._rewritten([first, inner[0], *inner[2:], last], ())
+            return [first, inner[0], inner[1], rest, last]
+        if head == "-" and len(inner) == 2:
+            return [first, inner[0], self._word("0", first), inner[1], last]
+        if head == ":init":
+            certain = [each for each in inner[1:] if _head(each) not in _BEGINNINGS - {"="}]
+            uncertain = [each for each in inner[1:] if _head(each) in _BEGINNINGS - {"="}]
+            self._chances += [list(_flat([self._beginning(each)])) for each in uncertain]
+            return [first, inner[0], *certain, last]
+        return closed
+
+    def _beginning(self, tree: list[Any]) -> list[Any]:
+        """A part of ``:init`` as an effect; what a number is becomes an assignment."""
+        head = _head(tree)
+        if head == "=":
+            return [tree[0], self._word("assign", tree[1]), *tree[2:]]
+        if head not in _BEGINNINGS:
+            if type(tree[1]) is list or tree[1].cat is not self._tokenizer.Category.NAME:
+                message = f"line {tree[0].lno}: {head!r} in :init"
+                raise InvalidProblem([f"{message}; it begins with atoms, numbers and (probabilistic ...)"])
+            return tree
+        return [self._beginning(each) if isinstance(each, list) else each for each in tree]
+
+    def _word(self, text: str, place: Any) -> Any:
+        return self._tokenizer.parse_token(text, place.lno, place.cno)
+
+
+def _head(tree: Any) -> str:
+    """What brackets begin with; nothing if there is none."""
+    return _text(tree[1]) if isinstance(tree, list) else ""
+
+
+def _text(word: Any) -> str:
+    return "" if isinstance(word, list) else str(word.tok)
+
+
+def _flat(trees: Sequence[Any]) -> Iterator[Any]:
+    for each in trees:
+        if isinstance(each, list):
+            yield from _flat(each)
+        else:
+            yield each
+
 
 REWARD = "reward"
 """The number that problems with rewards have without declaring it."""
+
 
 _UNKNOWN = {
     ":durative-action": "actions that last; give each action an effect (increase (time) ...) instead",
@@ -35,6 +152,7 @@ _UNKNOWN = {
     "oneof": "outcomes without probabilities; write (probabilistic ...) instead",
     "either": "unions of types; name a common supertype instead",
 }
+
 
 _SYNONYMS = {":numeric-fluents": ":fluents", ":universal-effects": ":adl"}
 """What plado knows by another name."""
@@ -118,7 +236,7 @@ def _definitions(parser: Any, path: Path) -> Iterator[tuple[str, Any, tuple[Any,
     begins = [match.start() for match in re.finditer(r"\(\s*define\b", plain)]
     # A file without a definition has no beginning, but an end.
     for begin, end in zip(begins, [*begins[1:], len(text)], strict=False):
-        # Lines before keep their places, so that a mistake is told with its line.
+        # Lines before keep their places, so that a mistake is reported with its line.
         part = "\n" * text.count("\n", 0, begin) + _with_synonyms(text[begin:end])
         is_domain = re.match(r"\(\s*define\s*\(\s*domain\b", plain[begin:end])
         read = parser.parse_domain if is_domain else parser.parse_problem
@@ -131,7 +249,7 @@ def _definitions(parser: Any, path: Path) -> Iterator[tuple[str, Any, tuple[Any,
         except InvalidProblem as error:
             raise InvalidProblem(f"{path}: {each}" for each in error.violations) from error
         except (ValueError, StopIteration, AttributeError, RecursionError) as error:
-            raise InvalidProblem([f"{path}: {_told(error)}"]) from error
+            raise InvalidProblem([f"{path}: {_message(error)}"]) from error
         if left is not None:
             raise InvalidProblem([f"{path}: line {left.lno}: {left.tok!r} after the end of the definition"])
         yield ("domain" if is_domain else "problem"), tree, begun
@@ -168,7 +286,7 @@ def _without_comments(text: str) -> str:
     return re.sub(r";[^\n]*", lambda comment: " " * len(comment.group()), text)
 
 
-def _told(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     """What plado says is wrong, with the line in words."""
     if isinstance(error, StopIteration) or str(error).startswith("Unexpected end"):
         return "it ends too early; a bracket is not closed"

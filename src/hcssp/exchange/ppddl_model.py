@@ -10,41 +10,394 @@ it is the first cost that is declared, and without any the number of actions, ``
 bounded. A metric that is maximised becomes what is missed of it (:mod:`hcssp.solving.maximisation`).
 
 What ``:init`` leaves to chance is a distribution over the situations in which it begins.
+
+Where a problem in PPDDL begins: in one situation, or in one of several by chance.
+
+The actions of a domain with all objects that can ever suit them, and the numbers they read and change.
+
+What is counted of PPDDL's numbers: the costs of a problem, and the reward that its metric maximises.
+
+A number that effects increase and nothing depends on is a cost; one that something depends on is a cost if it
+is asked for. A metric that is minimised names the primary cost, or a sum of costs that is one. A metric that
+is maximised names rewards, which may fall as well: what is taken from ``(gold)`` again is the cost
+``gold lost``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
-from hcssp.cssp.assembly import Costs
-from hcssp.cssp.exploration import explore
-from hcssp.cssp.implicit import ImplicitCSSP
+from hcssp.cssp.builder import Costs
+from hcssp.cssp.implicit import ImplicitCSSP, explore
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.preprocessing import with_giving_up
-from hcssp.errors import InvalidProblem, UnsupportedProblem
-from hcssp.exchange.ppddl_actions import functions_read, ground_actions
-from hcssp.exchange.ppddl_beginning import begun
-from hcssp.exchange.ppddl_costs import STEPS, Counting
-from hcssp.exchange.ppddl_effects import (
+from hcssp.errors import InvalidProblem, UnsupportedProblem, did_you_mean
+from hcssp.exchange.ppddl_grounding import (
+    Atom,
+    AtomGroups,
+    Effect,
     Effects,
+    Happening,
+    Situation,
+    Test,
+    Vocabulary,
     all_parts,
+    constant,
     functions_changed,
     moving_predicates,
+    together,
+    written,
 )
-from hcssp.exchange.ppddl_grounding import Atom, Situation, Vocabulary, written
-from hcssp.exchange.ppddl_groups import AtomGroups
 from hcssp.exchange.ppddl_language import PpddlTrees, read_ppddl
 from hcssp.solving.maximisation import maximise
 
-SUFFIXES = (".pddl", ".ppddl")
-"""What the names of problems in PPDDL end in."""
+
+def begun(words: Vocabulary, chances: Sequence[Any]) -> dict[Situation, float]:
+    """The situations in which a problem may begin, with their probabilities.
+
+    Parameters
+    ----------
+    words
+        What is certain in the beginning, and the objects.
+    chances
+        What is not, as effects that are independent of each other.
+
+    Raises
+    ------
+    InvalidProblem
+        If a number has no value in one of them, or an atom is said to be true and false.
+    """
+    effects = Effects(words)
+    certain = words.initial
+    found: dict[Situation, Fraction] = {}
+    for happening in together([effects.effect(each, {})(certain) for each in chances]):
+        stated = {*happening.added, *certain.atoms}
+        violations = [f"{written(atom)} is true and false" for atom in happening.deleted if atom in stated]
+        given = {*words.given, *(change.what for change in happening.changes)}
+        violations += [
+            f"{written(what)} has no value if chance does not draw one"
+            for what in words.place
+            if what not in given
+        ]
+        if violations:
+            raise InvalidProblem(f"{each} in :init" for each in violations)
+        situation = effects.after(certain, happening)
+        found[situation] = found.get(situation, Fraction(0)) + happening.probability
+    return {situation: float(probability) for situation, probability in found.items()}
+
+
+MOST_ACTIONS = 1_000_000
+
+
+class GroundAction(NamedTuple):
+    """An action with its objects.
+
+    Attributes
+    ----------
+    label
+        As in a file: ``(move a b)``.
+    test
+        Whether it is possible.
+    effect
+        What happens.
+    gate
+        An atom without which it is impossible, so that few actions have to be tested; None if there is none.
+    """
+
+    label: str
+    test: Test | bool
+    effect: Effect
+    gate: Atom | None
+
+
+def ground_actions(words: Vocabulary, effects: Effects, domain: Any) -> list[GroundAction]:
+    """All actions with all objects of the right types, but for those that are never possible.
+
+    Raises
+    ------
+    InvalidProblem
+        If an action names unknown objects; with all violations.
+    UnsupportedProblem
+        If there are too many.
+    """
+    found: list[GroundAction] = []
+    violations: list[str] = []
+    for action in domain.actions:
+        try:
+            for ground in _grounded(words, effects, action):
+                found.append(ground)
+                if len(found) > MOST_ACTIONS:
+                    raise UnsupportedProblem(
+                        f"there are more than {MOST_ACTIONS:,} actions with their objects; take objects away"
+                    )
+        except InvalidProblem as error:
+            violations += [f"action {action.name!r}: {each}" for each in error.violations]
+    if violations:
+        raise InvalidProblem(violations)
+    return found
+
+
+def _grounded(words: Vocabulary, effects: Effects, action: Any) -> Iterator[GroundAction]:
+    conjuncts = list(_conjuncts(action.precondition))
+    parameters = action.parameters
+    names = [each.name for each in parameters]
+    candidates = [words.objects_of(each.type_name) for each in parameters]
+    # What never changes is looked at as soon as its objects are known, long before all are.
+    ready: list[list[Any]] = [[] for _ in range(len(names) + 1)]
+    for conjunct in conjuncts:
+        free = set() if conjunct is None else conjunct.get_free_variables()
+        unknown = free - set(names)
+        if not unknown:
+            ready[max((names.index(name) + 1 for name in free), default=0)].append(conjunct)
+
+    def bound(binding: dict[str, str]) -> Iterator[dict[str, str]]:
+        depth = len(binding)
+        if any(words.test(conjunct, binding) is False for conjunct in ready[depth]):
+            return
+        if depth == len(names):
+            yield dict(binding)
+            return
+        for each in candidates[depth]:
+            yield from bound({**binding, names[depth]: each})
+
+    for binding in bound({}):
+        test = words.test(action.precondition, binding)
+        gates = [
+            words.predicate(each, binding)
+            for each in conjuncts
+            if type(each).__name__ == "Atom" and each.name in words.moving
+        ]
+        yield GroundAction(
+            f"({' '.join((action.name, *binding.values()))})",
+            test,
+            effects.effect(action.effect, binding),
+            # The more objects it names, the fewer situations it is true in.
+            max(gates, key=len, default=None),
+        )
+
+
+def _conjuncts(tree: Any) -> Iterator[Any]:
+    if type(tree).__name__ == "Conjunction":
+        for each in tree.sub_formulas:
+            yield from _conjuncts(each)
+    elif tree is not None:
+        yield tree
+
+
+def functions_read(domain: Any, problem: Any) -> set[str]:
+    """The names of the functions that a condition, the goal or the value of an effect depends on."""
+    trees = [problem.goal, *(action.precondition for action in domain.actions)]
+    trees += [rule.condition for rule in domain.derived_predicates]
+    found: set[str] = set()
+    for effect in all_parts(action.effect for action in domain.actions):
+        trees += [getattr(effect, "condition", None), getattr(effect, "expression", None)]
+        if type(effect).__name__ in ("ScaleUpEffect", "ScaleDownEffect"):
+            found.add(effect.variable.name)
+    while trees:
+        tree = trees.pop()
+        if type(tree).__name__ == "FunctionCall":
+            found.add(tree.name)
+        trees += getattr(tree, "sub_formulas", ())
+        trees += [
+            getattr(tree, part)
+            for part in ("sub_formula", "sub_expression", "lhs", "rhs")
+            if hasattr(tree, part)
+        ]
+    return found
+
+
+STEPS, METRIC, GOAL_REWARD = "steps", "metric", "goal-reward"
+"""The number of actions, what a metric of several costs adds up to, and what the goal itself is worth."""
+
+
+class Counting:
+    """The costs of a problem, and what a step has of each.
+
+    Parameters
+    ----------
+    domain, problem
+        plado's trees.
+    touched
+        The numbers that effects change.
+    read
+        The names of the functions that something depends on.
+    minimise
+        The cost to minimise; by default as the metric says.
+    counted
+        Names of costs that are wanted, though something depends on them, or ``steps``.
+    added
+        Names of costs that no action has.
+
+    Attributes
+    ----------
+    names
+        The primary cost, then the others in the order in which they are declared.
+    reward
+        The factors of the costs in the reward that the metric maximises; None if it maximises none.
+    """
+
+    def __init__(
+        self,
+        domain: Any,
+        problem: Any,
+        touched: Iterable[Atom],
+        read: Collection[str],
+        minimise: str | None,
+        counted: Collection[str],
+        added: Collection[str],
+    ) -> None:
+        order = [each.name for each in domain.functions]
+        said = None if minimise is not None else problem.metric
+        metric = {} if said is None else _factors(said, order)
+        wanted = {name.partition(" ")[0] for name in (*metric, *counted, minimise or "")}
+        self.counted = sorted(
+            (each for each in touched if each[0] not in read or each[0] in wanted),
+            key=lambda atom: (order.index(atom[0]), atom),
+        )
+        names = [" ".join(each) for each in self.counted]
+        self._weights: dict[str, Fraction] = {}
+        self._goal_reward = Fraction(0)
+        self._falling: set[str] = set()
+        self.reward: dict[str, float] | None = None
+        if said is not None and said.direction > 0:
+            lost = self._maximise(domain, problem, metric, names)
+            primary = names[0]
+        else:
+            lost = []
+            primary = self._minimise(names, metric, minimise)
+        steps = (STEPS,) if STEPS in (*counted, *metric) else ()
+        self.names = tuple(dict.fromkeys((primary, *names, *lost, *steps, *added)))
+
+    def costs(self, happening: Happening, ends: bool) -> list[float]:
+        """What one way in which an action turns out costs, in the order of the names.
+
+        Parameters
+        ----------
+        happening
+            The way.
+        ends
+            Whether it reaches the goal.
+
+        Raises
+        ------
+        InvalidProblem
+            If a cost is assigned to.
+        """
+        totals: dict[str, Fraction] = dict.fromkeys(self.names, Fraction(0))
+        totals[STEPS] = Fraction(1)
+        costs = set(self.counted)
+        if ends and self._goal_reward:
+            totals[GOAL_REWARD] += self._goal_reward
+        for change in happening.changes:
+            if change.what not in costs:
+                continue
+            if change.assigned:
+                message = "is a cost and is assigned to; only (increase ...) adds to a cost"
+                raise InvalidProblem([f"{written(change.what)} {message}"])
+            name = " ".join(change.what)
+            if change.by < 0 and name in self._falling:
+                totals[_lost(name)] -= change.by
+            else:
+                totals[name] += change.by
+        if self._weights:
+            totals[METRIC] = sum((w * totals[name] for name, w in self._weights.items()), Fraction(0))
+        return [float(totals[name]) for name in self.names]
+
+    def _minimise(self, names: list[str], metric: Mapping[str, Fraction], minimise: str | None) -> str:
+        """The name of the cost that is minimised; a sum of several is a cost of its own."""
+        known = [*names, STEPS]
+        for name in (minimise,) if minimise is not None else metric:
+            if name not in known:
+                message = did_you_mean(name, known)
+                raise InvalidProblem(
+                    [f"{name!r} cannot be minimised, since no action increases it; {message}"]
+                )
+        if minimise is not None:
+            return minimise
+        if not metric:
+            return known[0]
+        if [*metric.values()] == [1]:
+            return next(iter(metric))
+        self._weights = dict(metric)
+        return METRIC
+
+    def _maximise(
+        self, domain: Any, problem: Any, metric: Mapping[str, Fraction], names: list[str]
+    ) -> list[str]:
+        """Take down the factors of the reward; the names of what may be lost of it, and of the goal's."""
+        decreased = set(_decreased(domain))
+        factors: dict[str, float] = {}
+        if problem.goal_reward is not None:
+            if type(problem.goal_reward).__name__ != "NumericConstant":
+                raise UnsupportedProblem("the goal's reward is no constant; write a number")
+            self._goal_reward = constant(problem.goal_reward.value_str)
+        for name, factor in metric.items():
+            if name not in names and not (name == "reward" and self._goal_reward):
+                message = did_you_mean(name, names)
+                raise InvalidProblem([f"{name!r} cannot be maximised, since no action changes it; {message}"])
+            if name in names:
+                factors[name] = float(factor)
+            if name in names and name.partition(" ")[0] in decreased:
+                self._falling.add(name)
+                factors[_lost(name)] = -float(factor)
+        if self._goal_reward:
+            factors[GOAL_REWARD] = float(metric.get("reward", Fraction(1)))
+        self.reward = factors
+        if not names:
+            names.append(GOAL_REWARD)
+        return [name for name in factors if name not in names]
+
+
+def _lost(name: str) -> str:
+    return f"{name} lost"
+
+
+def _decreased(domain: Any) -> Iterator[str]:
+    """The names of the functions that some effect decreases."""
+    for tree in all_parts(action.effect for action in domain.actions):
+        if type(tree).__name__ == "DecreaseEffect":
+            yield tree.variable.name
+
+
+def _factors(metric: Any, declared: Collection[str]) -> dict[str, Fraction]:
+    """The factor of each cost in a metric; a total time that is not declared is the number of actions.
+
+    Raises
+    ------
+    UnsupportedProblem
+        If it is no sum of costs with factors.
+    """
+    found: dict[str, Fraction] = {}
+    open_ones = [(metric.expression, Fraction(1))]
+    while open_ones:
+        tree, factor = open_ones.pop()
+        kind = type(tree).__name__
+        if kind == "FunctionCall":
+            name = " ".join((tree.name, *(each.name for each in tree.arguments)))
+            name = STEPS if name == "total-time" and name not in declared else name
+            found[name] = found.get(name, Fraction(0)) + factor
+        elif kind in ("Sum", "Subtraction"):
+            # The last one in is looked at first, and the first one of the file is to be the first.
+            open_ones += [(tree.rhs, factor if kind == "Sum" else -factor), (tree.lhs, factor)]
+        elif kind == "Product" and "NumericConstant" in (type(tree.lhs).__name__, type(tree.rhs).__name__):
+            left = type(tree.lhs).__name__ == "NumericConstant"
+            number, other = (tree.lhs, tree.rhs) if left else (tree.rhs, tree.lhs)
+            open_ones.append((other, factor * constant(number.value_str)))
+        elif kind != "NumericConstant":
+            raise UnsupportedProblem(
+                f"the metric {metric.expression.dump(0)} is no sum of costs with factors; name a cost to "
+                "minimise instead"
+            )
+    return found
+
 
 GIVE_UP, GIVEN_UP = "give up", "given up"
 """The action where nothing else can be done, and where it leads, in a problem that is not explored."""
+
 
 _TURNS_KEPT = 1 << 12
 
@@ -125,10 +478,10 @@ class PpddlModel:
 
     def label(self, situation: Situation) -> str:
         """A situation in words: what is true of all that can change."""
-        told = [written(atom) for atom in sorted(situation.atoms)]
+        message = [written(atom) for atom in sorted(situation.atoms)]
         for what, value in zip(self._words.numbers, situation.values, strict=True):
-            told.append(f"(= {written(what)} {_short(value)})")
-        return " ".join(told) or "()"
+            message.append(f"(= {written(what)} {_short(value)})")
+        return " ".join(message) or "()"
 
     def explored(self, bounds: Mapping[str, float] | None = None, max_states: int = 1_000_000) -> CSSP:
         """All that can be reached, as arrays whose states are called by their labels."""
@@ -159,7 +512,7 @@ class PpddlModel:
         bounds
             Upper bounds on secondary costs, by name.
         heuristics
-            What is to come at least from a state that is called so; None for nothing.
+            A lower bound on the cost-to-go of a state, by its label; None for zero.
         price
             What it costs to give up where nothing can be done; without it there is a dead end.
         """
@@ -284,12 +637,12 @@ def implicit_ppddl(
     give_up
         As for :func:`from_ppddl`, but giving up is possible only where nothing else is.
     heuristics
-        What is to come at least from a state, called by its label, in the forms of costs; None for nothing.
+        A lower bound on the cost-to-go of a state, by its label, in the forms of costs; None for zero.
 
     Raises
     ------
     UnsupportedProblem
-        If the metric is to be maximised, which takes a look at everything; or as for :func:`from_ppddl`.
+        If the metric is to be maximised, which needs all states; or as for :func:`from_ppddl`.
     """
     model, price = _model(domain, problem, minimise, bounds, costs, give_up)
     if model.reward is not None:

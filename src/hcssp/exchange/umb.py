@@ -5,11 +5,24 @@ states, choices and branches are added up. States are called by the values of th
 written as well.
 
 The package umbi reads and writes the files; ``pip install 'hcssp[umb]'``.
+
+What the states of a UMB file are called: the values of variables, packed bit by bit.
+
+The values of one state are one binary number, in which the first variable has the lowest bits. All states of
+a file are taken apart at once, as a matrix of bits, so that many of them take no longer than their rewards. A
+variable may be a truth value, a whole number, a rational, a floating-point number or a text; one that some
+states lack is left out where it is lacking.
+
+What is written are the variables that a model was read with. Names that are no variables are written beside,
+among what the file says of its making (:data:`NAMES`): the format has texts as values, too, but Storm refuses
+a file that has them. The package umbi reads no values at all beside the newest releases of what it needs, so
+that they are taken apart here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,51 +30,204 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.cssp.model import CSSP, BoolArray, IntArray
 from hcssp.cssp.transition_costs import Outcomes, outcomes
 from hcssp.errors import InvalidProblem
-from hcssp.exchange.closing import closed
-from hcssp.exchange.explicit_model import ExplicitModel, added_up, unique_names
-from hcssp.exchange.extras import extra
-from hcssp.exchange.posing import posed
-from hcssp.exchange.umb_valuations import INDEX, add_state_names, state_names
+from hcssp.exchange.models import (
+    ExplicitModel,
+    ValuationLabels,
+    added_up,
+    closed,
+    coded,
+    extra,
+    unique_names,
+    valuation_names,
+)
+from hcssp.files.atomic import write_atomically
 from hcssp.procedure import HCSSP
 
-_REWARDS, _LABELS = "rewards", "aps"
+NAMES = "state-names"
+"""The parameter of the file's making that holds what states without variables are called."""
 
 
-def from_umb(
-    path: str | Path,
-    *,
-    minimise: str | None = None,
-    goal: str | Sequence[str] | None = None,
-    bounds: Mapping[str, float] | None = None,
-    costs: Sequence[str] | None = None,
-    give_up: float | Mapping[str, float] | None = None,
-) -> CSSP:
-    """A model in a UMB file as a problem; its reward models are the costs.
+INDEX = "index.json"
+"""The part of a file that describes the others."""
+
+
+_FOLDER = "valuations/states/"
+
+
+_WORD = 64
+
+
+def state_names(index: Mapping[str, Any], files: Any, num_states: int) -> Sequence[Hashable]:
+    """The names of the states of a file: the values of variables, if these differ in all states, or numbers.
 
     Parameters
     ----------
-    path
-        The file.
-    goal
-        Labels of the states where it ends; by default ``goal``, if there is such a label, and without it the
-        rewards of the whole, endless run count.
-    minimise, bounds, costs, give_up
-        As in :func:`~hcssp.exchange.prism_jani.from_prism`.
+    index
+        The index of the file, as JSON.
+    files
+        What is in it, as umbi has read it.
+    num_states
+        How many states there are.
 
     Raises
     ------
-    MissingDependency
-        If umbi is not installed.
     InvalidProblem
-        If it cannot be read, or is no C-SSP.
-    UnknownName
-        If there is no such label or reward model.
+        If the values do not fit what the index says of them.
     """
-    model = read_umb(path)
-    return posed(model, minimise=minimise, goal=goal, bounds=bounds, costs=costs, give_up=give_up)
+    described = index.get("valuations", {}).get("states")
+    if described is None:
+        beside = (index.get("file-data") or {}).get("parameters")
+        known = beside.get(NAMES) if isinstance(beside, dict) else None
+        return (
+            known
+            if isinstance(known, list) and _unique_texts(known, num_states)
+            else valuation_names({}, num_states)
+        )
+    packed = np.frombuffer(files.read_file(f"{_FOLDER}valuations.bin"), dtype=np.uint8)
+    classes = [each["variables"] for each in described["classes"]]
+    widths = np.array([sum(map(_size, fields)) for fields in classes])
+    given = files.read_file(f"{_FOLDER}valuation-to-class.bin", optional=True)
+    owner = np.zeros(num_states, np.int64) if given is None else np.frombuffer(given, "<u4").astype(np.int64)
+    ends = np.cumsum(widths[owner] // 8)
+    if (widths % 8).any() or len(owner) != num_states or len(packed) != (ends[-1] if num_states else 0):
+        why = " or ".join(map(str, widths.tolist()))
+        message = f"the values of variables take {len(packed)} bytes"
+        raise InvalidProblem([f"{message}, and not those of {num_states} states of {why} bits"])
+    strings = None
+    if described.get("#strings"):
+        strings = files.read_strings(f"{_FOLDER}strings.bin", filename_csr=f"{_FOLDER}string-mapping.bin")
+    columns: dict[str, list[Any]] = {}
+    for which, fields in enumerate(classes):
+        states = np.flatnonzero(owner == which)
+        width = int(widths[which])
+        places = (ends[states] - width // 8)[:, np.newaxis] + np.arange(width // 8)
+        bits = np.unpackbits(packed[places], axis=1, bitorder="little")
+        first = 0
+        for field in fields:
+            last = first + _size(field)
+            if "padding" not in field:
+                column = columns.setdefault(field["name"], [None] * num_states)
+                values = _column(bits[:, first:last], field, strings)
+                for state, value in zip(states.tolist(), values, strict=True):
+                    column[state] = value
+            first = last
+    only = next(iter(columns.values()), [])
+    return (
+        only
+        if len(columns) == 1 and _unique_texts(only, num_states)
+        else valuation_names(columns, num_states)
+    )
+
+
+def add_state_names(files: Any, names: Sequence[Hashable]) -> None:
+    """Add what states are called to a file: their variables if they have some, else one text for each.
+
+    Parameters
+    ----------
+    files
+        What is in the file, as umbi will write it; its index is there already.
+    names
+        What the states are called.
+    """
+    index = files.read_json(INDEX)
+    del files[INDEX]
+    if isinstance(names, ValuationLabels) and all(map(_plain, names.columns)):
+        described = _add_values(files, names)
+        files.add_json(INDEX, {**index, "valuations": {"states": described}})
+    else:
+        beside = {**(index.get("file-data") or {}), "parameters": {NAMES: [str(name) for name in names]}}
+        files.add_json(INDEX, {**index, "file-data": beside})
+
+
+def _add_values(files: Any, names: ValuationLabels) -> dict[str, Any]:
+    """Add the values of variables to a file, and answer with what its index says of them."""
+    parts = [_packed(*each) for each in zip(names.variables, names.columns, strict=True)]
+    fields = [field for field, _ in parts]
+    bits = np.hstack([matrix for _, matrix in parts])
+    lacking = -bits.shape[1] % 8
+    if lacking:
+        fields.append({"padding": lacking})
+        bits = np.hstack((bits, np.zeros((len(bits), lacking), dtype=np.bool_)))
+    files.add_file(f"{_FOLDER}valuations.bin", np.packbits(bits, bitorder="little").tobytes())
+    return {"unique": True, "classes": [{"variables": fields}]}
+
+
+def _unique_texts(names: Sequence[Any], count: int) -> bool:
+    return len(set(map(str, names))) == count and all(isinstance(each, str) for each in names)
+
+
+def _size(field: Mapping[str, Any]) -> int:
+    """The bits of a variable or of a filling between two."""
+    if "padding" in field:
+        return int(field["padding"])
+    kind = field["type"]
+    usual = 1 if kind["type"] == "bool" else _WORD
+    return int(kind.get("size", usual)) + bool(field.get("is-optional"))
+
+
+def _column(bits: Any, field: Mapping[str, Any], strings: Sequence[str] | None) -> list[Any]:
+    """The values of one variable in all states; None where it is lacking."""
+    there = None
+    if field.get("is-optional"):
+        there, bits = bits[:, 0].astype(np.bool_), bits[:, 1:]
+    kind = field["type"]["type"]
+    values: list[Any]
+    if kind == "bool":
+        values = bits.any(axis=1).tolist()
+    elif kind == "double":
+        values = np.packbits(bits, axis=1, bitorder="little").view("<f8").ravel().tolist()
+    elif kind == "rational":
+        half = bits.shape[1] // 2
+        above, below = _integers(bits[:, :half], signed=True), _integers(bits[:, half:])
+        values = [Fraction(a, b) for a, b in zip(above, below, strict=True)]
+    elif kind == "string":
+        values = [(strings or ())[code] for code in _integers(bits)]
+    else:
+        offset = int(field.get("offset") or 0)
+        values = [each + offset for each in _integers(bits, signed=kind == "int")]
+    if there is None:
+        return values
+    return [value if known else None for value, known in zip(values, there.tolist(), strict=True)]
+
+
+def _integers(bits: Any, *, signed: bool = False) -> list[int]:
+    """Whole numbers of any width, of their bits with the lowest first."""
+    size = bits.shape[1]
+    if size == 0:
+        return [0] * len(bits)
+    packed = np.packbits(bits, axis=1, bitorder="little")
+    found = [int.from_bytes(row.tobytes(), "little") for row in packed]
+    if not signed:
+        return found
+    return [each - (1 << size) if each >> (size - 1) else each for each in found]
+
+
+def _plain(column: Sequence[Any]) -> bool:
+    """Whether a variable has whole numbers or truth values only."""
+    return all(isinstance(each, (bool, int, np.integer, np.bool_)) for each in column)
+
+
+def _packed(name: str, column: Sequence[Any]) -> tuple[dict[str, Any], BoolArray]:
+    """One variable as the index describes it, and its bits in every state."""
+    values = np.array(column)
+    if values.dtype == np.bool_:
+        return {"name": name, "type": {"type": "bool", "size": 1}}, values[:, np.newaxis]
+    least, greatest = int(values.min()), int(values.max())
+    size = _WORD if least < 0 else max(1, greatest.bit_length())
+    kind = {"type": "int" if least < 0 else "uint", "size": size}
+    return {"name": name, "type": kind, "lower": least, "upper": greatest}, _bits(values, size)
+
+
+def _bits(values: Any, size: int) -> BoolArray:
+    """The lowest bits of whole numbers, the lowest first."""
+    words = np.ascontiguousarray(values, dtype="<i8").view(np.uint8).reshape(len(values), 8)
+    return np.unpackbits(words, axis=1, bitorder="little")[:, :size].astype(np.bool_)
+
+
+_REWARDS, _LABELS = "rewards", "aps"
 
 
 def read_umb(path: str | Path) -> ExplicitModel:
@@ -69,8 +235,10 @@ def read_umb(path: str | Path) -> ExplicitModel:
 
     Raises
     ------
-    MissingDependency, InvalidProblem
-        As :func:`from_umb` does.
+    MissingDependency
+        If umbi is not installed.
+    InvalidProblem
+        If it cannot be read.
     """
     coding = extra("umbi.umb.umb_to_tar", "umb", "reading a UMB file")
     if not Path(path).is_file():
@@ -84,8 +252,8 @@ def read_umb(path: str | Path) -> ExplicitModel:
         names = state_names(decoder.read_json(INDEX), decoder, read.index.transition_system.num_states)
     except Exception as error:
         # Python's own words about archives go on for several lines.
-        told = str(error).partition("\n")[0].rstrip(":") or type(error).__name__
-        raise InvalidProblem([f"{path}: it cannot be read: {told}"]) from error
+        why = str(error).partition("\n")[0].rstrip(":") or type(error).__name__
+        raise InvalidProblem([f"{path}: it cannot be read: {why}"]) from error
     system = read.index.transition_system
     _refuse_unsupported(system, str(path))
     size, num_rows = system.num_states, system.num_choices
@@ -98,13 +266,11 @@ def read_umb(path: str | Path) -> ExplicitModel:
     branches = csr_array((chances, targets, pointers), shape=(num_rows, size))
     annotations = read.annotations or {}
     known = read.index.annotations or {}
-    rewards, paid = added_up(
-        branches,
-        {
-            known[_REWARDS][name].alias or name: _rewards(values, branches, row_start)
-            for name, values in annotations.get(_REWARDS, {}).items()
-        },
-    )
+    parts = {
+        known[_REWARDS][name].alias or name: (each.get("states"), each.get("choices"), each.get("branches"))
+        for name, each in annotations.get(_REWARDS, {}).items()
+    }
+    rewards, paid = added_up(branches, row_start, parts)
     initial = np.array(read.state_is_initial, dtype=np.bool_)
     labels = {
         known[_LABELS][name].alias or name: np.array(values["states"], dtype=np.bool_)
@@ -120,10 +286,26 @@ def read_umb(path: str | Path) -> ExplicitModel:
         labels={"init": initial, **labels},
         initial=initial,
         state_names=names,
-        action_names=unique_names(_action_names(read, num_rows), row_start),
+        action_names=unique_names(*coded(_action_names(read, num_rows)), row_start),
         name=Path(path).stem,
         transition_rewards=paid,
     )
+
+
+def to_umb(problem: CSSP | HCSSP, path: str | Path) -> None:
+    """Write a problem as a UMB file, a procedure in its flat form.
+
+    :func:`~hcssp.exchange.reading.load_model` reads it. Costs are rewards of the choices, and goals
+    carry the label ``goal``. Bounds are not written.
+
+    Raises
+    ------
+    MissingDependency
+        If umbi is not installed.
+    CannotWrite
+        If the file cannot be written.
+    """
+    write_atomically(path, umb_bytes(problem))
 
 
 def umb_bytes(problem: CSSP | HCSSP) -> bytes:
@@ -213,7 +395,7 @@ def _refuse_unsupported(system: Any, path: str) -> None:
     if system.time != "discrete":
         found.append(f"{path}: its time is {system.time}; only discrete time can be planned with")
     if system.num_players > 1:
-        found.append(f"{path}: it has {system.num_players} players; only one who decides can be planned for")
+        found.append(f"{path}: it has {system.num_players} players; only one can be planned for")
     if system.num_observations:
         found.append(f"{path}: its states are only observed; only full knowledge can be planned with")
     kind = system.branch_probability_type
@@ -226,19 +408,6 @@ def _refuse_unsupported(system: Any, path: str) -> None:
 def _pointers(given: Sequence[int] | None, count: int) -> IntArray:
     """Where the parts of each begin; if nothing is said, each has one."""
     return np.arange(count + 1) if given is None else np.array(given, dtype=np.int64)
-
-
-def _rewards(
-    values: Mapping[str, Sequence[Any]], branches: Any, row_start: IntArray
-) -> tuple[FloatArray, FloatArray | None]:
-    """The reward of each row, of its state and its choice, and that of each branch besides."""
-    floats = {where: np.array([float(each) for each in given]) for where, given in values.items()}
-    total = np.zeros(branches.shape[0])
-    if "states" in floats:
-        total += np.repeat(floats["states"], np.diff(row_start))
-    if "choices" in floats:
-        total += floats["choices"]
-    return total, floats.get("branches")
 
 
 def _action_names(read: Any, num_rows: int) -> list[str]:

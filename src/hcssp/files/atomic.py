@@ -2,14 +2,20 @@
 
 The text goes to a temporary file in the same folder, reaches the disk, and takes the old file's place in one
 step. Whatever happens meanwhile, even ``kill -9`` or a power cut, there is the old file or the new one.
+
+JSON from elsewhere is read value by value, and refused with everything that is wrong with it.
 """
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping, Sequence
+from math import inf, isfinite
 from pathlib import Path
+from typing import Any, NoReturn, Self
 
-from hcssp.errors import CannotWrite
+from hcssp.errors import CannotWrite, InvalidPlan, InvalidProblem
 
 
 def write_atomically(path: str | Path, text: str | bytes) -> None:
@@ -31,7 +37,7 @@ def write_atomically(path: str | Path, text: str | bytes) -> None:
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         try:
-            # Not tempfile, whose files nobody else may read.
+            # Not tempfile, whose files no other user may read.
             with temporary.open("wb") as stream:
                 stream.write(content)
                 stream.flush()
@@ -53,12 +59,52 @@ def append_line(path: str | Path, line: str) -> None:
         If that is impossible.
     """
     try:
-        with Path(path).open("a", encoding="utf-8") as stream:
-            stream.write(line + "\n")
+        with Path(path).open("a+b") as stream:
+            if stream.tell():
+                stream.seek(-1, os.SEEK_END)
+                if stream.read() != b"\n":
+                    # The last line was cut off; the next line must not become its end.
+                    stream.write(b"\n")
+            stream.write(line.encode() + b"\n")
             stream.flush()
             os.fsync(stream.fileno())
     except (OSError, ValueError) as error:
         raise _cannot("it cannot be written", path, error) from error
+
+
+def read_lines(path: str | Path) -> list[Any]:
+    """The JSON values of the lines of a file, None for a line that is none; nothing if there is no file.
+
+    Raises
+    ------
+    InvalidProblem
+        If it cannot be read.
+    """
+    try:
+        text = Path(path).read_bytes().decode(errors="replace") if Path(path).exists() else ""
+    except OSError as error:
+        raise InvalidProblem([f"{path}: it cannot be read: {error.strerror or error}"]) from error
+    return [_parsed(line) for line in text.split("\n")[: -1 if text.endswith("\n") or not text else None]]
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
+
+
+def worded(value: Any) -> Any:
+    """A value as JSON knows it: infinities are words.
+
+    >>> worded({"bound": inf, "trace": [(0.5, -inf)]})
+    {'bound': 'inf', 'trace': [[0.5, '-inf']]}
+    """
+    if isinstance(value, Mapping):
+        return {name: worded(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [worded(each) for each in value]
+    return str(value) if isinstance(value, float) and not isfinite(value) else value
 
 
 def make_folder(path: str | Path) -> None:
@@ -133,3 +179,140 @@ def check_writable(path: str | Path) -> None:
         raise CannotWrite(f"{path}: there is no folder {Path(path).parent}; make it first")
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise CannotWrite(f"{path}: the folder {Path(path).parent} takes no files; choose another one")
+
+
+LARGEST_FILE = 2**30
+
+
+_SHOWN = 60
+
+
+def read_json(path: str | Path) -> Any:
+    """What a file holds, in which every number is one.
+
+    Raises
+    ------
+    InvalidPlan
+        If it cannot be read, is too large or is not JSON.
+    """
+    # The parser of documents is heavy, and most programs that write a file read none.
+    from hcssp.files.problem_file.document import read_bytes
+
+    file = str(path)
+    try:
+        return json.loads(read_bytes(Path(path), file, LARGEST_FILE), parse_constant=_refuse)
+    except InvalidProblem as error:
+        raise InvalidPlan(error.violations) from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidPlan([f"{file}: this is not JSON: {error}"]) from None
+
+
+class CheckedDocument:
+    """A file that holds an object, and what was found to be wrong with it so far.
+
+    Parameters
+    ----------
+    file
+        What the user calls it.
+    content
+        The object it holds.
+    """
+
+    def __init__(self, file: str, content: Mapping[str, Any]) -> None:
+        self.file = file
+        self.content = content
+        self._violations: list[str] = []
+
+    @classmethod
+    def of_format(cls, path: str | Path, name: str, versions: Sequence[int]) -> Self:
+        """Read a file that must be of a format, such as ``hcssp-plan``, in one of some versions.
+
+        Raises
+        ------
+        InvalidPlan
+            If it is not.
+        """
+        file, content = str(path), read_json(path)
+        found = content.get("format") if isinstance(content, dict) else None
+        if found != name:
+            kind = name.removeprefix("hcssp-")
+            raise InvalidPlan([f"{file}: format: {shown(found)} is not {name!r}; this is no {kind}"])
+        version = content.get("version")
+        if version not in versions or isinstance(version, bool):
+            known = " and ".join(map(str, versions))
+            why = f"{shown(version)} cannot be read; this hcssp reads version {known}"
+            raise InvalidPlan([f"{file}: version: {why}"])
+        return cls(file, content)
+
+    def get(self, key: str, kind: type[Any], what: str, otherwise: Any) -> Any:
+        """The value of a key, or `otherwise` if it is null, missing or something else."""
+        value = self.content.get(key)
+        if value is None:
+            return otherwise
+        if not isinstance(value, kind):
+            self.wrong(key, value, what)
+            return otherwise
+        return value
+
+    def number(self, where: str, given: Any, unknown: float) -> float:
+        """A finite number, or `unknown` for null."""
+        if given is None:
+            return unknown
+        if isinstance(given, bool) or not isinstance(given, int | float):
+            self.wrong(where, given, "a number or null")
+            return unknown
+        try:
+            value = float(given)
+        except OverflowError:
+            value = inf
+        if not isfinite(value):
+            self.wrong(where, given, "a number that a computer can hold")
+            return unknown
+        return value
+
+    def whole_numbers(self, where: str, given: Any) -> list[int] | None:
+        """A list of whole numbers, or None, and the mistake noted, if it is something else."""
+        if not isinstance(given, list) or not all(type(value) is int for value in given):
+            self.wrong(where, given, "a list of whole numbers")
+            return None
+        return given
+
+    def bounds(self, names: Sequence[str]) -> dict[str, float]:
+        """The bounds that the file was made for, by the names of the problem's constraints."""
+        given = self.get("bounds", dict, "an object", {})
+        if set(given) != set(names):
+            wanted = ", ".join(map(repr, names)) or "none"
+            self.wrong("bounds", list(given), f"the constraints of this problem, {wanted}")
+            return {}
+        return {name: self.number(f"bounds.{name}", given[name], inf) for name in names}
+
+    def wrong(self, where: str, value: Any, wanted: str) -> None:
+        """Note that a value is not what it should be."""
+        self.violate(f"{where}: {shown(value)} is not {wanted}")
+
+    def violate(self, message: str) -> None:
+        """Note a mistake."""
+        self._violations.append(f"{self.file}: {message}")
+
+    def raise_if_any(self) -> None:
+        """Refuse the file if a mistake was noted.
+
+        Raises
+        ------
+        InvalidPlan
+            With all of them.
+        """
+        if self._violations:
+            raise InvalidPlan(dict.fromkeys(self._violations))
+
+
+def shown(value: Any) -> str:
+    """A value for a message: short, and on one line."""
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else f"a list of {len(value)}"
+    text = "nothing" if value is None else json.dumps(value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number")

@@ -53,6 +53,8 @@ def _of_procedure(problem: HCSSP) -> str:
         "activities": [activity.name for activity in problem.activities],
         "primary": problem.primary_name,
         "constraints": [constraint.name for constraint in problem.constraints],
+        # Where it makes no difference, and in older files, nothing is said.
+        **({"choices per": "event"} if problem.limits_choices else {}),
     }
     digest.update(json.dumps(names).encode())
     _update(digest, flattening.row_start)

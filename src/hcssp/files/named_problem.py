@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem
-from hcssp.exchange.ppddl_model import SUFFIXES as PPDDL_SUFFIXES
-from hcssp.exchange.ppddl_model import from_ppddl
-from hcssp.exchange.prism_jani import written_constants
-from hcssp.exchange.reading import SUFFIXES as MODEL_SUFFIXES
-from hcssp.exchange.reading import Question, is_model, load_model
-from hcssp.files.problem_file.loading import load, load_parameters
+from hcssp.exchange import MODEL_SUFFIXES, PPDDL_SUFFIXES
+from hcssp.parameters import Number
 from hcssp.procedure import HCSSP
-from hcssp.procedure.single import as_procedure
-from hcssp.scenarios.dials import Number
-from hcssp.scenarios.registry import find_scenario
+from hcssp.procedure.model import as_procedure
+from hcssp.scenarios.scenario import find_scenario
+
+if TYPE_CHECKING:
+    from hcssp.cssp.model import CSSP
+    from hcssp.exchange.reading import Question
 
 SUFFIXES = (".yaml", ".yml", ".json", *MODEL_SUFFIXES, *PPDDL_SUFFIXES)
 """What the names of problem files, and of models of other tools, end in."""
@@ -47,7 +46,7 @@ def find_problem(
         another folder; or a model of PRISM (.prism, .nm, .pm), JANI (.jani), DRN (.drn) or UMB (.umb), or a
         problem in PPDDL (.pddl, .ppddl).
     parameters
-        What the parameters of the file, or the dials of the built-in problem, are instead.
+        Values of parameters of the file or of the built-in problem; the others keep their defaults.
     scale
         Multiplies every length of a built-in problem.
     question
@@ -65,22 +64,26 @@ def find_problem(
             raise InvalidProblem([f"{name}: constants, costs and goals are asked of models in files only"])
         return find_scenario(str(name)).make(scale, **(parameters or {}))
     if scale != 1:
-        told = f"only built-in problems can be scaled, not the file {name}"
-        raise InvalidProblem([f"scale {scale}: {told}"])
-    if Path(name).suffix.lower() in PPDDL_SUFFIXES:
+        message = f"only built-in problems can be scaled, not the file {name}"
+        raise InvalidProblem([f"scale {scale}: {message}"])
+    from hcssp.exchange.reading import Question
+    from hcssp.files.problem_file.loading import load
+
+    suffix = Path(name).suffix.lower()
+    if suffix in PPDDL_SUFFIXES:
         return as_procedure(_planned(name, parameters or {}, question or Question()))
     if question is not None and question.domain is not None:
         raise InvalidProblem([f"{name}: only problems in PPDDL have a domain in a file of its own"])
-    if is_model(name):
+    if suffix in MODEL_SUFFIXES:
         return as_procedure(_asked(name, parameters or {}, question or Question()))
     if question is not None:
-        told = "a problem file says itself what is minimised and where it ends"
-        raise InvalidProblem([f"{name}: constants, costs and goals are asked of models; {told}"])
+        message = "a problem file says itself what is minimised and where it ends"
+        raise InvalidProblem([f"{name}: constants, costs and goals are asked of models; {message}"])
     return load(name, parameters=parameters)
 
 
 def parameters_of(name: str | Path, parameters: Mapping[str, Number] | None = None) -> dict[str, Number]:
-    """The parameters of a problem file, or the dials of a built-in problem that are no whole numbers.
+    """The parameters of a problem file, or those of a built-in problem that are not whole numbers.
 
     >>> parameters_of("small-building", {"locked": 0.3})["locked"]
     0.3
@@ -92,10 +95,12 @@ def parameters_of(name: str | Path, parameters: Mapping[str, Number] | None = No
     """
     given = dict(parameters or {})
     if not is_file(str(name)):
-        dials = find_scenario(str(name)).dials
-        return {each.name: given.get(each.name, each.default) for each in dials if not each.whole}
-    if Path(name).suffix.lower() in PPDDL_SUFFIXES or is_model(name):
+        settable = find_scenario(str(name)).parameters
+        return {each.name: given.get(each.name, each.default) for each in settable if not each.whole}
+    if Path(name).suffix.lower() in (*MODEL_SUFFIXES, *PPDDL_SUFFIXES):
         return {}
+    from hcssp.files.problem_file.loading import load_parameters
+
     return dict(load_parameters(name, given))
 
 
@@ -103,14 +108,20 @@ def _planned(name: str | Path, parameters: Mapping[str, Number], question: Quest
     """A problem in PPDDL; its domain is in the same file unless another one is named."""
     if parameters or question.constants or question.goal:
         raise InvalidProblem([f"{name}: a problem in PPDDL says itself what its numbers and its goal are"])
+    from hcssp.exchange.ppddl_model import from_ppddl
+
     files = (name,) if question.domain is None else (question.domain, name)
+    most: dict[str, Any] = {} if question.max_states is None else {"max_states": question.max_states}
     return from_ppddl(
-        *files, minimise=question.minimise, costs=question.costs or (), give_up=question.give_up
+        *files, minimise=question.minimise, costs=question.costs or (), give_up=question.give_up, **most
     )
 
 
 def _asked(name: str | Path, parameters: Mapping[str, Number], question: Question) -> CSSP:
     """A model of another tool as a problem."""
+    from hcssp.exchange.reading import load_model
+    from hcssp.exchange.storm import written_constants
+
     constants = dict(written_constants(str(name), question.constants))
     for parameter, value in parameters.items():
         whole = float(value).is_integer()
@@ -122,4 +133,5 @@ def _asked(name: str | Path, parameters: Mapping[str, Number], question: Questio
         goal=question.goal,
         costs=question.costs,
         give_up=question.give_up,
+        max_states=question.max_states,
     )

@@ -7,7 +7,7 @@
 ``rows``
     The regions: for each the row that it was split on, or -1 if it was not; the part that uses the row
     follows with all of its parts, then the one that does not. A pair of a row and a count stands for a split
-    on all rows that it can be exchanged for: so many of them are used, or fewer. Such a list covers all
+    on all rows that it can be exchanged for: at most this number of them is used. Such a list covers all
     policies, whatever its numbers are.
 ``weights``
     For each region that was not split, the weights of the costs that say most about it; ``null`` if none do.
@@ -27,10 +27,9 @@ from typing import Any
 
 import numpy as np
 
-from hcssp.contract.memory import Problem
+from hcssp.contract.solver import Problem
 from hcssp.errors import InvalidPlan
-from hcssp.files.atomic import write_atomically
-from hcssp.files.checked_document import CheckedDocument, read_json
+from hcssp.files.atomic import CheckedDocument, write_atomically
 from hcssp.files.fingerprint import fingerprint as fingerprint_of
 from hcssp.proofs.search_record import SearchRecord, Split
 
@@ -103,7 +102,7 @@ def load_search(path: str | Path, problem: Problem) -> SearchRecord:
     InvalidPlan
         If the file cannot be read, holds no search, or one for another problem or other bounds.
     """
-    document = CheckedDocument(str(path), _content(path))
+    document = CheckedDocument.of_format(path, FORMAT, READABLE)
     file, content = document.file, document.content
     about = content.get("problem")
     if not isinstance(about, dict) or about.get("fingerprint") != fingerprint_of(problem):
@@ -121,16 +120,6 @@ def load_search(path: str | Path, problem: Problem) -> SearchRecord:
         return SearchRecord.of_skeleton(_splits(content.get("rows")), _weights(content.get("weights")))
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidPlan([f"{file}: {error}; begin without it"]) from None
-
-
-def _content(path: str | Path) -> dict[str, Any]:
-    """What a file holds that must be that of a search."""
-    content = read_json(path)
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise InvalidPlan([f"{path}: this is no search; begin without it"])
-    if content.get("version") not in READABLE:
-        raise InvalidPlan([f"{path}: version {content.get('version')!r} cannot be read, only {VERSION}"])
-    return content
 
 
 def _splits(given: Any) -> list[Split]:

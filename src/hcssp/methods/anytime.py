@@ -31,21 +31,17 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from hcssp.contract.ending import Reason
-from hcssp.contract.memory import Problem
 from hcssp.contract.progress import Progress
-from hcssp.contract.proof import Infeasible
-from hcssp.contract.solver import Context
-from hcssp.cssp.implicit import refuse_implicit
+from hcssp.contract.proof import Infeasible, Reason
+from hcssp.contract.solver import Context, Problem
 from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.dual.ascent import Dual, ascend, lagrangian_bound
-from hcssp.dual.flat_oracle import Evaluation, FlatOracle, FlatVertex
-from hcssp.dual.stochastic import optimum_of
+from hcssp.dual.ascent import Dual, ascend, lagrangian_bound, optimum_of
+from hcssp.dual.flat import Evaluation, FlatOracle, FlatPoint
+from hcssp.errors import OutOfPrecision
 from hcssp.methods.best_first import BestFirst
-from hcssp.methods.refutation import refuted
-from hcssp.methods.reporter import Reporter
-from hcssp.procedure.model import HCSSP
-from hcssp.ssp.region import Region
+from hcssp.methods.incumbents import Reporter, refuted
+from hcssp.numerics import PRUNE_TOLERANCE
+from hcssp.ssp.scalar_problem import Region
 
 Policy = TypeVar("Policy")
 
@@ -60,7 +56,7 @@ class Anytime:
         Of stage 2, each of which finds the next best policy (the paper's l, see :func:`stage_two`): 0 is the
         dual alone, ``inf`` goes on to the proof.
     evaluation
-        How policies are evaluated, see :class:`hcssp.dual.flat_oracle.FlatOracle`.
+        How policies are evaluated, see :class:`hcssp.dual.flat.FlatOracle`.
     """
 
     iterations: float = inf
@@ -70,46 +66,50 @@ class Anytime:
     def iterate(self, problem: Problem, context: Context | None = None) -> Iterator[Progress]:
         """Yield progress after every solved multiplier and every enumerated policy."""
         began = time.perf_counter()
-        refuse_implicit(problem, f"the method {self.name!r}")
-        flat = problem.flattening.cssp if isinstance(problem, HCSSP) else problem
+        flat = problem.flat
         oracle = FlatOracle(flat, self.evaluation, affordable=True)
         yield from run_anytime(problem, oracle, self.iterations, began)
 
 
 def run_anytime(problem: Problem, oracle: FlatOracle, iterations: float, began: float) -> Iterator[Progress]:
     """Both stages on the problem of `oracle`; see :class:`Anytime`."""
-    search: BestFirst[None, FlatVertex] = BestFirst()
+    search: BestFirst[None, FlatPoint] = BestFirst()
     reporter = Reporter(problem, oracle, search, began)
-    dual: Dual[FlatVertex] = Dual()
+    dual: Dual[FlatPoint] = Dual()
     for dual in ascend(oracle, Region()):
         reporter.prices = dual.prices
-        for vertex in dual.vertices[-1:]:
-            reporter.offer(vertex)
+        for point in dual.points[-1:]:
+            reporter.offer(point)
         yield reporter.snapshot(dual.bound)
     if dual.infeasible:
         yield reporter.snapshot(inf, Reason.INFEASIBLE, refuted(oracle, dual))
         return
     reporter.stochastic = optimum_of(dual, oracle)
-    for vertex in dual.support:
-        reporter.offer(vertex)
+    for point in dual.support:
+        reporter.offer(point)
     if iterations <= 0:
         yield reporter.snapshot(dual.bound, Reason.ITERATIONS)
         return
     yield reporter.snapshot(dual.bound)
     weights = np.append(1.0, dual.prices)
     best = dual.bound
-    for step in stage_two(next_best(oracle, weights), dual.prices, oracle.bounds, iterations):
-        reporter.iterations = step.iterations
-        best = max(best, step.bound)
-        if best >= search.cutoff:
-            if search.incumbent is None:
-                yield reporter.snapshot(best, Reason.INFEASIBLE, Infeasible())
-            else:
-                yield reporter.snapshot(best, Reason.PROVED)
-            return
-        if step.policy is not None:
-            reporter.offer(step.policy)
-        yield reporter.snapshot(best)
+    try:
+        for step in stage_two(next_best(oracle, weights), dual.prices, oracle.bounds, iterations):
+            reporter.iterations = step.iterations
+            best = max(best, step.bound)
+            if best >= search.cutoff:
+                if search.incumbent is None:
+                    yield reporter.snapshot(best, Reason.INFEASIBLE, Infeasible())
+                else:
+                    yield reporter.snapshot(best, Reason.PROVED)
+                return
+            if step.policy is not None:
+                reporter.offer(step.policy)
+            yield reporter.snapshot(best)
+    except OutOfPrecision:
+        # What is known so far holds.
+        yield reporter.snapshot(best, Reason.ROUNDING)
+        return
     yield reporter.snapshot(best, Reason.ITERATIONS)
 
 
@@ -168,18 +168,18 @@ def stage_two(
 
 
 @dataclass(frozen=True, eq=False)
-class _Rest:
-    """What is left of `region` after `vertex` was taken out: other rows at ``states[position]``."""
+class Rest:
+    """What is left of `region` after `point` was taken out: other rows at ``states[position]``."""
 
     region: Region
-    vertex: FlatVertex
+    point: FlatPoint
     states: IntArray
     position: int
 
     def split_off(self, oracle: FlatOracle) -> Region:
-        forced = self.vertex.rows[self.states[: self.position]]
+        forced = self.point.rows[self.states[: self.position]]
         same = {row for state in self.states[: self.position] for row in _rows_of(oracle, int(state))}
-        here = int(self.vertex.rows[self.states[self.position]])
+        here = int(self.point.rows[self.states[self.position]])
         return Region(self.region.forbidden | (same - set(forced.tolist())) | {here})
 
 
@@ -187,30 +187,42 @@ def _rows_of(oracle: FlatOracle, state: int) -> range:
     return range(int(oracle.row_start[state]), int(oracle.row_start[state + 1]))
 
 
-def next_best(oracle: FlatOracle, weights: FloatArray) -> Iterator[tuple[float, FlatVertex]]:
-    """All distinct policies in non-decreasing certified weighted cost, each with that cost.
+def next_best(oracle: FlatOracle, weights: FloatArray) -> Iterator[tuple[float, FlatPoint]]:
+    """All distinct policies in the order of their certified weighted cost, each with a bound on the rest.
 
-    Regions wait with a cheap bound and are planned only when it is their turn.
+    Regions wait with a cheap bound and are planned only when it is their turn. Policies whose costs differ by
+    no more than :data:`~hcssp.numerics.PRUNE_TOLERANCE` come in any order: there may be thousands, one for
+    each state that is hardly ever visited, and to sort them all of their regions would have to be planned.
+
+    Yields
+    ------
+    float
+        No policy that comes later costs less, nor does this one.
+    FlatPoint
+        The policy.
     """
     order = count()
     first = oracle.minimise(weights, Region())
     if first is None:
         return
-    heap: list[tuple[float, int, _Rest | None, Region | None, FlatVertex | None]] = [
-        (first.bound, next(order), None, Region(), first.vertex)
+    heap: list[tuple[float, int, Region | Rest, FlatPoint | None]] = [
+        (first.bound, next(order), Region(), first.point)
     ]
     while heap:
-        bound, _, rest, region, vertex = heapq.heappop(heap)
-        if rest is not None:
-            region = rest.split_off(oracle)
-            found = oracle.minimise(weights, region, near=rest.vertex)
-            if found is not None:
-                heapq.heappush(heap, (max(found.bound, bound), next(order), None, region, found.vertex))
-            continue
-        if region is None or vertex is None:
+        bound, _, region, point = heapq.heappop(heap)
+        if isinstance(region, Rest):
+            rest, region = region, region.split_off(oracle)
+            found = oracle.minimise(weights, region, near=rest.point)
+            if found is None:
+                continue
+            point = found.point
+            if found.bound > bound + PRUNE_TOLERANCE * abs(bound):
+                heapq.heappush(heap, (found.bound, next(order), region, point))
+                continue
+        if point is None:
             raise RuntimeError("a planned region without a policy")
-        yield bound, vertex
-        base, states, surcharges = oracle.deviations(vertex, weights, region)
+        yield bound, point
+        base, states, surcharges = oracle.deviations(point, weights, region)
         for position, surcharge in enumerate(surcharges.tolist()):
-            rest = _Rest(region, vertex, states, position)
-            heapq.heappush(heap, (max(bound, base + surcharge), next(order), rest, None, None))
+            rest = Rest(region, point, states, position)
+            heapq.heappush(heap, (max(bound, base + surcharge), next(order), rest, None))

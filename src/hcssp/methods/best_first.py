@@ -18,7 +18,7 @@ True
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from itertools import count
 from math import inf, isfinite
 from typing import Generic, TypeVar
@@ -27,7 +27,6 @@ from hcssp.numerics import COST_ROUNDING, PRUNE_TOLERANCE, at_least
 
 Node = TypeVar("Node")
 Solution = TypeVar("Solution")
-Other = TypeVar("Other")
 
 
 class BestFirst(Generic[Node, Solution]):
@@ -40,7 +39,7 @@ class BestFirst(Generic[Node, Solution]):
     upper_bound
         The cost of a solution known before; only better ones are looked for, and offered.
     wanted_gap
-        The relative gap at which nobody wants to know more.
+        The relative gap at which the search may stop.
 
     Attributes
     ----------
@@ -86,7 +85,7 @@ class BestFirst(Generic[Node, Solution]):
         return min(self.cutoff, self._below(self._wanted_gap))
 
     def _below(self, gap: float) -> float:
-        """A bound that leaves a relative gap; what rounding cannot tell apart is none."""
+        """A bound that leaves a relative gap; a difference within rounding is none."""
         size = abs(self.upper_bound if self.most is None else self.most - self.upper_bound)
         return self.upper_bound - max(gap * size, COST_ROUNDING * abs(self.upper_bound))
 
@@ -118,11 +117,11 @@ class BestFirst(Generic[Node, Solution]):
         return min(self._lent.values(), default=inf)
 
     def lend(self, borrower: Hashable, bound: float) -> None:
-        """Somebody else has nodes that were taken and hold nothing below `bound`, until they come back."""
+        """Lend nodes that were taken and hold nothing below `bound` to a worker, until they come back."""
         self._lent[borrower] = bound
 
     def return_from(self, borrower: Hashable) -> None:
-        """What somebody had is back: it must be pushed, its children must be, or it must be pruned."""
+        """What was lent is back: it must be pushed, its children must be, or it must be pruned."""
         # What is proven now stays proven, whatever comes back.
         self._proven = self.lower_bound
         del self._lent[borrower]
@@ -152,33 +151,9 @@ class BestFirst(Generic[Node, Solution]):
             bound, _, node = heapq.heappop(self._heap)
         return bound, node
 
-    def take(self, count: int, alone: Callable[[Node], bool] = lambda _: False) -> list[Node]:
-        """Take up to `count` open nodes with the least bounds at once; one that is to be `alone` is.
-
-        Whoever takes them lends them, or pushes what has become of them, before the bound is looked at.
-        """
-        self._proven = self.lower_bound
-        taken: list[Node] = []
-        while self._heap and len(taken) < count:
-            if alone(self._heap[0][2]):
-                if taken:
-                    break
-                count = 1
-            taken.append(heapq.heappop(self._heap)[2])
-        return taken
-
     def __iter__(self) -> Iterator[tuple[float, Node]]:
         """The open nodes with their bounds, in no order."""
         return ((bound, node) for bound, _, node in self._heap)
-
-    def handed_over(self, convert: Callable[[float, Node], Other]) -> BestFirst[Other, Solution]:
-        """The same state of the search with other records of its nodes."""
-        other: BestFirst[Other, Solution] = BestFirst(self.lower_bound, self.upper_bound, self._wanted_gap)
-        other.incumbent, other.pruned_bound = self.incumbent, self.pruned_bound
-        other.rounding, other.most = self.rounding, self.most
-        for bound, node in self:
-            other.push(bound, convert(bound, node))
-        return other
 
     def prune(self, bound: float) -> None:
         """Remember that something not below `bound` is left unexplored."""
@@ -186,7 +161,7 @@ class BestFirst(Generic[Node, Solution]):
 
     def offer(self, cost: float, solution: Solution) -> bool:
         """Take a feasible solution as incumbent if it is better; says whether it was."""
-        # A cost that somebody else has computed is rounded in another way.
+        # A cost that was computed elsewhere is rounded in another way.
         if not cost < (self.floor if self.incumbent is None else self.upper_bound):
             return False
         self.upper_bound = cost

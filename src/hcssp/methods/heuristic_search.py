@@ -3,16 +3,16 @@ r"""Heuristic search of a problem that is never enumerated.
 **Problem.** An :class:`~hcssp.cssp.implicit.ImplicitCSSP`: functions, a heuristic for each cost, bounds.
 Wanted is the best deterministic policy, with few states expanded.
 
-**Method.** First the Lagrangian dual, as for any problem: at each price the best policy is looked for where
-the heuristic leads (:mod:`hcssp.dual.expanding_oracle`), and what is expanded for one price serves all
-others. Heuristics that know prices tell more there, and only there: where they do, the dual is solved once
-more without it. Then the exact method on the part that was expanded (:mod:`hcssp.cssp.expansion`), a problem
-of its own in which the rest costs what the heuristic says. If its best policy comes to states that were not
-expanded, they are, and the method begins anew with the larger part.
+**Method.** First the Lagrangian dual, as for any problem: at each multiplier the problem is expanded where
+the best policy goes (:mod:`hcssp.dual.implicit`), and what is expanded for one multiplier serves all others.
+Heuristics that know prices say more there, and only there: if they do, the dual is solved a second time
+without this knowledge. Then the exact method solves the expanded part (:mod:`hcssp.cssp.expansion`), a
+problem of its own in which the rest costs what the heuristic says. If its best policy reaches states that
+were not expanded, they are expanded, and the method starts again on the larger part.
 
-**Guarantee.** Every bound on a part is one on the whole if the heuristics are right, and incumbents are
-policies that never leave their part, evaluated exactly: the interval is valid at every instant. If finitely
-many states matter, it ends with the best policy.
+**Guarantee.** Every bound on a part is one on the whole if the heuristics are admissible. Incumbents never
+leave their part and are evaluated exactly. So the interval is valid at every instant. If finitely many states
+matter, the search ends with the best policy.
 
 **References.** Hansen and Zilberstein 2001 (LAO*); Trevizan et al. 2016, 2017 (i-dual, i2-dual); Schmalz and
 Trevizan 2024, 2025 (CG-iLAO*, CARL).
@@ -23,51 +23,48 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
 import numpy as np
 
-from hcssp.contract.progress import Progress
+from hcssp.contract.progress import Progress, resident_memory
 from hcssp.contract.solver import Context
-from hcssp.contract.stop import resident_memory
-from hcssp.cssp.expansion import Expansion
+from hcssp.cssp.expansion import Expansion, lifted
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
-from hcssp.dual.ascent import Dual, ascend
-from hcssp.dual.expanding_oracle import ClosedOracle, ExpandedVertex, ExpandingOracle
+from hcssp.dual.ascent import ascend, maximise
+from hcssp.dual.implicit import ImplicitOracle, ImplicitPoint
 from hcssp.dual.oracles import oracle_of
 from hcssp.errors import CostOverflow, ImproperPolicy, OutOfPrecision, UnsupportedProblem
 from hcssp.evaluation.chain import induced_chain
 from hcssp.evaluation.exact import evaluate
-from hcssp.methods.policy_branching import branch
-from hcssp.numerics import at_least, is_feasible, may_be_feasible
-from hcssp.ssp.region import Region
+from hcssp.methods.policy_branching import PolicySearch
+from hcssp.numerics import at_least, may_be_feasible
+from hcssp.ssp.guided_expansion import ExpansionParameters
+from hcssp.ssp.scalar_problem import Region
 
 logger = logging.getLogger(__name__)
-
-PRECISION_SHARE = 0.2
-FINEST, COARSEST = 1e-6, 1e-4
-"""Prices are solved to this share of the gap that is wanted, within these limits."""
-
-MAX_CLOSED_ROUNDS = 5
-"""So many prices are tried among the closed policies before the whole problem is asked."""
-
-STALLED_ROUNDS = 2
-"""The dual ends when so many rounds have moved neither end of the interval."""
 
 
 @dataclass(frozen=True)
 class HeuristicSearch:
-    """The method for implicit problems; stop criteria decide how far it goes."""
+    """The method for implicit problems; stop criteria decide how far it goes.
 
+    Attributes
+    ----------
+    parameters
+        What steers the expansion.
+    """
+
+    parameters: ExpansionParameters = field(default_factory=ExpansionParameters)
     name = "heuristic-search"
+    needs_all_states = False
 
     def iterate(self, problem: Any, context: Context | None = None) -> Iterator[Progress]:
-        """Yield progress after every price and every node.
+        """Yield progress after every multiplier and every node.
 
         Raises
         ------
@@ -79,16 +76,17 @@ class HeuristicSearch:
                 f"heuristic search is for implicit problems, and this is a {type(problem).__name__}; use the "
                 "method 'exact'"
             )
-        yield from _Search(problem, context or Context()).run()
+        yield from _Search(problem, context or Context(), self.parameters).run()
 
 
 class _Search:
-    """What one search knows."""
+    """The state of one search."""
 
-    def __init__(self, problem: ImplicitCSSP, context: Context) -> None:
+    def __init__(self, problem: ImplicitCSSP, context: Context, parameters: ExpansionParameters) -> None:
         self._began = time.perf_counter()
         self._problem = problem
         self._context = context
+        self._parameters = parameters
         self._expansion: Expansion = context.memory.expansion(problem)
         self._lower = 0.0
         self._upper = context.known_cost
@@ -97,31 +95,24 @@ class _Search:
         self._iterations = 0
 
     def run(self) -> Iterator[Progress]:
-        self._expansion.weighted_heuristic.apart = False
+        heuristic = self._expansion.weighted_heuristic
+        heuristic.apart = False
         yield from self._dual()
-        if self._expansion.weighted_heuristic.knows_prices:
-            # What is known under prices is of no use to who splits policies: with less known, more is to be
-            # expanded before the exact method begins.
-            yield self._snapshot()
-            self._expansion.weighted_heuristic.apart = True
+        if heuristic.knows_prices:
+            # Regions of policies cannot use bounds under prices, so more states must be expanded first.
+            heuristic.apart = True
             yield from self._dual()
-        # Here a search whose time is over ends: the part may be large, and the exact method slow to begin.
-        yield self._snapshot()
         while True:
-            tips: IntArray = np.zeros(0, dtype=np.int64)
-            for step, found in self._exact():
-                tips = found
+            for step in self._exact():
                 yield step
                 if step.ending is not None:
                     return
-            logger.info("a policy comes to %d states that were not expanded", len(tips))
-            self._expansion.expand(tips)
 
     def _snapshot(self, **more: Any) -> Progress:
         return Progress(
             seconds=time.perf_counter() - self._began,
             iterations=self._iterations,
-            # The incumbent's cost is rounded, and no bound is told that only its rounding could prove.
+            # The cost of the incumbent is rounded: no bound may rest on its last digits.
             lower_bound=min(self._lower, at_least(self._upper)),
             upper_bound=inf if self._incumbent is None else self._upper,
             incumbent=self._incumbent,
@@ -129,11 +120,11 @@ class _Search:
             **more,
         )
 
-    def _offer(self, costs: FloatArray, rows: IntArray) -> None:
-        """Take a closed policy, its rows numbered by the part, if it keeps the bounds and is better."""
+    def _offer(self, policy: DeterministicPolicy, costs: FloatArray) -> None:
+        """Accept a closed policy if it keeps the bounds and is better than the incumbent."""
         if costs[0] >= self._upper or not may_be_feasible(costs, self._problem.bounds):
             return
-        policy = DeterministicPolicy(self._expansion.part_of(self._problem), rows)
+        policy = lifted(policy, self._expansion.part_of(self._problem))
         try:
             found = evaluate(policy.problem, policy)
         except (CostOverflow, ImproperPolicy) as error:
@@ -143,98 +134,77 @@ class _Search:
             self._upper, self._incumbent = float(found.costs[0]), policy
 
     def _dual(self) -> Iterator[Progress]:
-        """The dual at the prices that its ascent asks for, where every step costs something."""
-        wanted = PRECISION_SHARE * self._context.wanted_gap
-        oracle = ExpandingOracle(
+        """The dual, if every cycle costs something; a snapshot follows each multiplier."""
+        parameters, context = self._parameters, self._context
+        precision = parameters.precision_share * context.wanted_gap
+        oracle = ImplicitOracle(
             self._expansion,
             self._problem.bounds,
-            min(max(wanted, FINEST), COARSEST),
+            max(precision, parameters.finest),
             self._is_over,
+            parameters,
         )
         oracle.proven = self._lower
-        seen, stalled = 0, 0
         try:
-            first = oracle.approximate(np.append(1.0, np.zeros(len(oracle.bounds))), Region(), inf)
+            first = oracle.minimise(np.append(1.0, np.zeros(len(oracle.bounds))), Region(), inf)
         except OutOfPrecision as error:
             logger.info("the dual is left to the exact method: %s", error)
             self._lower = max(self._lower, oracle.proven)
+            yield self._snapshot()
             return
         if first is not None:
             self._lower = max(self._lower, first.bound)
-            self._offer_vertex(first.vertex)
+            self._offer(first.point.policy, first.point.costs)
         yield self._snapshot()
-        closed = self._among_closed(oracle)
+        points, prices = self._among_closed(oracle)
         yield self._snapshot()
-        first_prices = self._context.prices if self._prices is None else self._prices
-        for dual in ascend(oracle, Region(), closed.vertices, first_prices):
+        stalled = 0
+        for dual in ascend(oracle, Region(), points, prices):
             before = self._lower, self._upper
             self._iterations += 1
-            self._raise(dual)
-            for vertex in dual.vertices[seen:]:
-                self._offer_vertex(vertex)
-            seen = len(dual.vertices)
+            if self._lower < dual.bound < inf:
+                self._lower, self._prices = dual.bound, dual.prices
+            for point in dual.points[len(points) :]:
+                self._offer(point.policy, point.costs)
             yield self._snapshot()
-            moved = self._lower - before[0] > wanted * self._lower or self._upper < before[1]
+            moved = self._lower - before[0] > precision * self._lower or self._upper < before[1]
             stalled = 0 if moved else stalled + 1
             if stalled == 1 or self._iterations == 1:
-                self._mix(oracle, dual)
+                self._among_closed(oracle)
                 yield self._snapshot()
-            if dual.infeasible or (stalled > STALLED_ROUNDS and len(dual.vertices) > 1 + STALLED_ROUNDS):
+            if dual.infeasible or stalled > parameters.stalled_rounds:
                 break
 
     def _is_over(self) -> bool:
-        """Whether time or memory is used up; the stop criteria say so, once they are asked."""
+        """Whether time or memory is used up; the stop criteria then end the search at the next snapshot."""
         if time.perf_counter() >= self._began + self._context.time_limit:
             return True
         limit = self._context.memory_limit
         return limit < inf and resident_memory() >= limit
 
-    def _among_closed(self, oracle: ExpandingOracle) -> Dual[ExpandedVertex]:
-        """The dual of the closed policies alone: good prices and policies, without expanding anything."""
-        steps = ascend(ClosedOracle(oracle), Region(), start=self._context.prices)
-        *_, dual = Dual[ExpandedVertex](), *islice(steps, MAX_CLOSED_ROUNDS)
-        for vertex in dual.vertices:
-            self._offer_vertex(vertex)
-        self._mix(oracle, dual)
-        return dual
+    def _among_closed(self, oracle: ImplicitOracle) -> tuple[list[ImplicitPoint], FloatArray | None]:
+        """Good policies and multipliers of the closed policies alone, without any expansion."""
+        closed, start = oracle.closed(), self._context.prices if self._prices is None else self._prices
+        if closed is None or self._is_over():
+            return [], start
+        dual = maximise(closed, Region(), start=start)
+        found, search = list(dual.points), closed.strategies.local_search
+        if search is not None and dual.support:
+            near = [search.relink(dual.support), search.improve(dual.support[0], 3)]
+            found += [point for point in near if point is not None]
+        points = [oracle.point(closed, point) for point in found]
+        for point in sorted(points, key=lambda point: float(point.costs[0])):
+            self._offer(point.policy, point.costs)
+        return points, dual.prices if dual.points else start
 
-    def _offer_vertex(self, vertex: ExpandedVertex) -> None:
-        rows = np.full(self._expansion.num_states + 1, NO_ROW, dtype=np.int64)
-        acting = np.flatnonzero(vertex.rows != NO_ROW)
-        rows[acting] = self._expansion.part_rows()[vertex.rows[acting]]
-        self._offer(vertex.costs, rows)
-
-    def _mix(self, oracle: ExpandingOracle, dual: Dual[ExpandedVertex]) -> None:
-        """Look for a policy between the best that keeps the bounds and the best that does not."""
-        weights = np.append(1.0, dual.prices)
-        ranked = sorted(dual.vertices, key=lambda vertex: float(weights @ vertex.costs))
-        kept = [each for each in ranked if is_feasible(each.costs, oracle.bounds)]
-        broken = [each for each in ranked if not is_feasible(each.costs, oracle.bounds)]
-        if kept and broken:
-            mixed = oracle.between((min(kept, key=lambda vertex: float(vertex.costs[0])), broken[0]))
-            if mixed is not None:
-                self._offer_vertex(mixed)
-
-    def _raise(self, dual: Dual[Any]) -> None:
-        if -inf < dual.bound < inf and dual.bound > self._lower:
-            self._lower, self._prices = dual.bound, dual.prices
-
-    def _exact(self) -> Iterator[tuple[Progress, IntArray]]:
-        """The exact method on the part, and what its policies come to that was not expanded."""
-        part = self._expansion.part_of(self._problem)
-        context = self._context
+    def _exact(self) -> Iterator[Progress]:
+        """The exact method on the part. If a policy reaches its frontier, that is expanded, and it ends."""
+        part, context = self._expansion.part_of(self._problem), self._context
         tips: IntArray = np.zeros(0, dtype=np.int64)
         last: Any = None
-        steps = branch(
-            part,
-            oracle_of(part),
-            self._began,
-            self._upper,
-            context.record,
-            context.node_memory,
-            self._prices,
-        )
-        for step in steps:
+        known = replace(context, known_cost=self._upper, prices=self._prices, guide=None)
+        search = PolicySearch(oracle_of(part), part, known, began=self._began)
+        for step in search.run():
             self._iterations += 1
             bound = min(step.lower_bound, self._upper)
             if bound > self._lower:
@@ -246,12 +216,13 @@ class _Search:
                 reached = induced_chain(part, found).reached
                 tips = np.flatnonzero(reached & part.frontier)
                 if not len(tips):
-                    rows = np.where(reached, found.rows, NO_ROW)
-                    self._offer(evaluate(part, found).costs, rows)
-            ending = step.ending
-            if ending is not None and (len(tips) == 0 or step.infeasible is not None):
-                yield self._snapshot(ending=ending, infeasible=step.infeasible), tips
+                    closed = DeterministicPolicy(part, np.where(reached, found.rows, NO_ROW))
+                    self._offer(closed, evaluate(part, found).costs)
+            if step.ending is not None and (len(tips) == 0 or step.infeasible is not None):
+                yield self._snapshot(ending=step.ending, infeasible=step.infeasible)
                 return
-            yield self._snapshot(), tips
+            yield self._snapshot()
             if len(tips):
+                logger.info("a policy reaches %d states that were not expanded", len(tips))
+                self._expansion.expand(tips)
                 return

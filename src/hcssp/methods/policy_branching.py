@@ -1,55 +1,83 @@
-r"""Exact deterministic policies by branching on what the relaxation leaves undecided.
+r"""The exact method: branch and bound over deterministic policies, bounded by the Lagrangian dual.
 
 **Problem.** A C-SSP or HC-SSP with one or several constraints; wanted is the best deterministic policy.
 
-**Method.** The Lagrangian dual of a region of policies is carried by two or more policies that disagree
-somewhere. Branch there: force the action of one of them, or forbid it; maximise the dual anew in both
-children, best-first. Incumbents come from the feasible policies that the duals meet and from repairing
-the infeasible ones.
+**Method.** The Lagrangian dual of a region of policies is a mixture of policies that disagree in some state.
+Branch there: one child uses the action of one of them, the other child forbids it. Solve the dual of both
+children, and go on with the open region of the least bound. Incumbents are the feasible policies that the
+duals meet, and those that local search finds near them. :meth:`PolicySearch.run` is the loop.
 
 **Guarantee.** The bound of every region is a certified Lagrangian value, so the interval is proven at every
-instant; regions are disjoint and finite in number, so the search ends with a proof.
+instant. Regions are disjoint and finite in number, so the search ends with a proof.
 
 **References.** Lawler 1972; Murty 1968; Hong and Williams 2021; Schmalz and Trevizan 2024.
 """
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from math import inf
-from typing import TYPE_CHECKING, Any
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from math import floor, inf
+from typing import Any, Generic, get_args
 
 import numpy as np
 
-from hcssp.contract.ending import Reason
-from hcssp.contract.memory import Problem
 from hcssp.contract.progress import Progress
-from hcssp.contract.proof import Infeasible
-from hcssp.contract.solver import Context
-from hcssp.cssp.implicit import refuse_implicit
+from hcssp.contract.proof import Infeasible, Reason
+from hcssp.contract.solver import Context, Memory, Problem
 from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.dual.ascent import Dual, ascend
-from hcssp.dual.flat_oracle import Evaluation
-from hcssp.dual.oracle import Oracle
-from hcssp.dual.stochastic import optimum_of
-from hcssp.dual.vertex import V
+from hcssp.dual.ascent import DEFAULT_PARAMETERS, Dual, ascend, lagrangian_bound, maximise, optimum_of
+from hcssp.dual.flat import Evaluation
+from hcssp.dual.local_search import noticed_at
+from hcssp.dual.oracle import CLEARLY_VISITED, Oracle, V
+from hcssp.errors import ImproperPolicy, OutOfPrecision, UnknownName
 from hcssp.methods.best_first import BestFirst
-from hcssp.methods.branching import NODE_ROUNDS, Branching, Node, offer
-from hcssp.methods.open_duals import DEFAULT_CAPACITY, OpenDuals
-from hcssp.methods.refutation import refuted
-from hcssp.methods.replay import begin_with, is_guide, resumed
-from hcssp.methods.reporter import Reporter
+from hcssp.methods.incumbents import Reporter, refuted
 from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
+from hcssp.procedure.model import HCSSP, Choices
 from hcssp.proofs.search_record import SearchRecord, write_down
-from hcssp.ssp.region import Region
+from hcssp.ssp.scalar_problem import Region
 
-if TYPE_CHECKING:
-    from hcssp.methods.coordinator import Coordinator
+logger = logging.getLogger(__name__)
 
-ROOT_ROUNDS = 12
-"""So many switches improve each policy that carries the dual of the root."""
+
+@dataclass(frozen=True)
+class SearchParameters:
+    """Parameters of the exact method. None of them affects what is proven, only how fast.
+
+    Attributes
+    ----------
+    root_rounds, node_rounds
+        Rounds of local search on each policy that carries the dual of the root, and of a later node.
+    first_interval, interval, longest_interval
+        Local search takes as long as many nodes, so it runs at some nodes only: first this many nodes after
+        the root, then every `interval` nodes. While it finds nothing better the interval doubles, up to the
+        longest.
+    symmetry
+        Whether identical parts of a procedure are exchanged for one another. A certificate cannot show that,
+        so the search that it rests on does without.
+    enumeration
+        Whether regions in which only plans of small activities are left to choose are solved at once, as a
+        multiple-choice knapsack.
+    node_memory
+        Bytes for the duals of open nodes; a dual beyond that is dropped, and solved again when needed.
+    memory_share
+        If the memory of the process is limited, the share of that limit which replaces `node_memory`.
+    """
+
+    root_rounds: int = 12
+    node_rounds: int = 4
+    first_interval: int = 5
+    interval: int = 16
+    longest_interval: int = 256
+    symmetry: bool = True
+    enumeration: bool = True
+    node_memory: float = 2.0**30
+    memory_share: float = 0.5
 
 
 @dataclass(frozen=True)
@@ -59,177 +87,536 @@ class PolicyBranching:
     Parameters
     ----------
     evaluation
-        How policies of a flat problem are evaluated, see :class:`hcssp.dual.flat_oracle.FlatOracle`.
+        How policies of a flat problem are evaluated, see :class:`hcssp.dual.flat.FlatOracle`.
     oracle
-        Makes the oracle of a problem, for one whose shape allows better than ours; None chooses.
-    counts
-        Whether regions in which nothing but plans of alike activities is left to choose are settled at once,
-        by counting; otherwise by branching, too.
-    symmetry
-        Whether identical parts of a procedure exchange their plans. A certificate cannot show that, so the
-        search that it rests on does without.
+        Makes the oracle of a problem, for a problem whose shape allows a better one; None chooses.
+    choices
+        ``"per event"``: one choice for each event, as in the paper
+        (:mod:`hcssp.methods.choices_per_event`), also where the problem does not ask for that. By default
+        what the problem says, see :meth:`hcssp.HCSSP.choosing`.
+    parameters
+        Of the search.
     """
 
     evaluation: Evaluation = "auto"
     oracle: Callable[[Problem], Oracle[Any]] | None = None
-    counts: bool = True
-    symmetry: bool = True
+    choices: Choices = "per state"
+    parameters: SearchParameters = SearchParameters()
     name = "exact"
     uses_workers = True
+
+    def __post_init__(self) -> None:
+        if self.choices not in get_args(Choices):
+            raise UnknownName("way to choose", self.choices, get_args(Choices))
 
     def iterate(self, problem: Problem, context: Context | None = None) -> Iterator[Progress]:
         """Yield progress after every solved multiplier of the root and every node."""
         began = time.perf_counter()
-        refuse_implicit(problem, f"the method {self.name!r}")
-        given = context or Context()
-        if self.oracle is not None:
-            oracle = self.oracle(problem)
-        else:
-            oracle = given.memory.oracle(problem, self.evaluation)
-        coordinator = None
-        if given.workers is not None:
-            from hcssp.methods.coordinator import Coordinator
+        context = context or Context()
+        if isinstance(problem, HCSSP) and self.choosing(problem).limits_choices:
+            from hcssp.methods.choices_per_event import ChoicesPerEvent
 
-            capacity = DEFAULT_CAPACITY if given.node_memory is None else given.node_memory
-            coordinator = Coordinator(problem, given.workers, self.evaluation, self.oracle, capacity)
-        yield from branch(
-            problem,
-            oracle,
-            began,
-            given.known_cost,
-            given.record,
-            given.node_memory,
-            given.prices,
-            coordinator,
-            given.guide,
-            self.counts,
-            given.wanted_gap,
-            self.symmetry,
-        )
+            yield from ChoicesPerEvent(problem, context, began).run()
+        elif context.workers is None:
+            oracle = self.oracle_of(problem, context.memory)
+            yield from PolicySearch(oracle, problem, context, self.parameters, began).run()
+        else:
+            from hcssp.methods.parallel_search import ParallelSearch
+
+            yield from ParallelSearch(self, problem, context, context.workers, began).run()
+
+    def choosing(self, problem: HCSSP) -> HCSSP:
+        """The problem for the plans that this method looks for."""
+        return problem.choosing("per event") if self.choices == "per event" else problem
+
+    def oracle_of(self, problem: Problem, memory: Memory) -> Oracle[Any]:
+        """The oracle of `problem`: the caller's own, or the one that `memory` keeps."""
+        return memory.oracle(problem, self.evaluation) if self.oracle is None else self.oracle(problem)
 
 
 def prove(oracle: Oracle[V]) -> tuple[float, float, IntArray | None]:
     """The best policy of `oracle`: the proven interval around its cost, and its rows if there is one."""
-    *_, (lower_bound, upper_bound, found) = proving(oracle)
-    return lower_bound, upper_bound, None if found is None else oracle.lift(found)
+    search = PolicySearch(oracle)
+    *_, last = search.run()
+    found = search.queue.incumbent
+    return last.lower_bound, last.upper_bound, None if found is None else oracle.lift(found)
 
 
-def proving(oracle: Oracle[V]) -> Iterator[tuple[float, float, V | None]]:
-    """As :func:`prove`, step by step: the interval so far, and the best policy known."""
-    search: BestFirst[Node, V] = BestFirst()
-    for step in _branch(oracle, search, Reporter(None, oracle, search, time.perf_counter())):
-        yield step.lower_bound, step.upper_bound, search.incumbent
+@dataclass(frozen=True)
+class Node:
+    """An open region.
+
+    Attributes
+    ----------
+    region
+        The policies that it holds.
+    prices
+        The multipliers that gave its bound, or a guess of good ones.
+    bound
+        The proven lower bound, before it is rounded up to what a policy can cost.
+    number
+        Its number in the record.
+    solved
+        Whether its own dual was solved; otherwise the bound is that of a region that contains it.
+    """
+
+    region: Region
+    prices: FloatArray = field(repr=False)
+    bound: float
+    number: int = SearchRecord.root
+    solved: bool = True
 
 
-def branch(
-    problem: Problem,
-    oracle: Oracle[V],
-    began: float | None = None,
-    known_cost: float = inf,
-    record: SearchRecord | None = None,
-    node_memory: float | None = None,
-    prices: FloatArray | None = None,
-    coordinator: Coordinator | None = None,
-    guide: SearchRecord | None = None,
-    counts: bool = True,
-    wanted_gap: float = 0.0,
-    symmetry: bool = True,
-) -> Iterator[Progress]:
-    """Branch and bound over the policies of `oracle`, from the dual of all of them.
-
-    This is the method itself, for a problem of any shape: see :mod:`hcssp.dual.oracle` for an oracle of
-    one's own.
+class PolicySearch(Generic[V]):
+    """One run of the exact method over the policies of an oracle.
 
     Parameters
     ----------
-    problem, oracle
-        The problem, and its oracle.
+    oracle
+        The oracle; see :mod:`hcssp.dual.oracle` for how to write one.
+    problem
+        The problem that its policies are lifted to; None if only the oracle is known.
+    context
+        What is known when the search begins, and what limits it.
+    parameters
+        Of the search.
     began
-        When the clock was started, by ``time.perf_counter()``; None for now.
-    known_cost
-        The cost of a feasible policy that is known already. If nothing is better, the search ends
-        "proved" without an incumbent of its own.
+        The start of the clock, by ``time.perf_counter()``; None for now.
+
+    Attributes
+    ----------
+    queue
+        The open nodes, the incumbent and the proven interval.
+    reporter
+        Accepts incumbents and makes snapshots.
     record
-        Where the regions and what is learnt about them are written down, for a certificate. If it has regions
-        already, those of an earlier search, this one goes on from them; nothing is believed about them.
-    node_memory
-        Bytes for the policies that open nodes have met; None for :data:`DEFAULT_CAPACITY`.
-    prices
-        One for each constraint, near the answer; None if nothing is known of them.
-    coordinator
-        Spreads the search over workers; None if there are none.
-    guide
-        What a search over a similar problem wrote down: its regions are looked at first.
-    counts, symmetry
-        As for :class:`PolicyBranching`.
-    wanted_gap
-        The relative gap at which nobody wants to know more.
+        The regions and what is known about them, for a certificate.
+    root
+        The dual of all policies.
+    duals
+        The duals of open nodes.
+    symmetry
+        Exchanges identical parts of the problem; None if there are none, or it is not wanted.
+    expanded
+        The number of nodes that were expanded.
     """
-    search: BestFirst[Node, V] = BestFirst(upper_bound=known_cost, wanted_gap=wanted_gap)
-    started = time.perf_counter() if began is None else began
-    capacity = DEFAULT_CAPACITY if node_memory is None else node_memory
-    reporter = Reporter(problem, oracle, search, started)
-    given = record, capacity, prices, coordinator, guide, counts, symmetry
-    yield from _branch(oracle, search, reporter, *given)
+
+    def __init__(
+        self,
+        oracle: Oracle[V],
+        problem: Problem | None = None,
+        context: Context | None = None,
+        parameters: SearchParameters = SearchParameters(),
+        began: float | None = None,
+    ) -> None:
+        context = context or Context(wanted_gap=0.0)
+        self.oracle, self.context, self.parameters = oracle, context, parameters
+        self.queue: BestFirst[Node, V] = BestFirst(
+            upper_bound=context.known_cost, wanted_gap=context.wanted_gap
+        )
+        self.symmetry = oracle.strategies.symmetry if parameters.symmetry else None
+        self.queue.rounding = 0.0 if self.symmetry is None else self.symmetry.rounding
+        self.reporter = Reporter(problem, oracle, self.queue, began)
+        self.record = context.record
+        self.root: Dual[V] = Dual()
+        limited = parameters.memory_share * context.memory_limit
+        self.duals: OpenDuals[V] = OpenDuals(limited if limited < inf else parameters.node_memory)
+        self.expanded = 0
+        self._next_enumeration = 0.0 if parameters.enumeration else inf
+        self._next_local_search = parameters.first_interval
+        self._interval = parameters.interval
+
+    def run(self) -> Iterator[Progress]:
+        """The exact method, reporting progress."""
+        queue, reporter = self.queue, self.reporter
+        resumed = self.record.resume(self.oracle)
+        for dual in self.root_duals():
+            self.root = dual
+            yield reporter.snapshot(dual.bound)
+        if self.root.infeasible:
+            yield reporter.snapshot(inf, Reason.INFEASIBLE, refuted(self.oracle, self.root))
+            return
+        nodes = self.earlier_nodes(resumed)
+        yield reporter.snapshot(self.root.bound)
+        for node in nodes or [self.root_node()]:
+            queue.push(self.oracle.strategies.round_up(node.bound), node)
+        yield reporter.snapshot(queue.lower_bound)
+        for _ in self.branch():
+            yield reporter.snapshot(queue.lower_bound)
+        yield self.conclusion()
+
+    def branch(self) -> Iterator[None]:
+        """Expand nodes, one a step, until no open node can hold anything better than the incumbent."""
+        while self.queue.next_bound < self.queue.cutoff:
+            self.step()
+            yield
+
+    def step(self) -> None:
+        """Expand the open node of the least bound; while no incumbent is known, the newest one."""
+        is_first = self.queue.incumbent is None and self.queue.upper_bound == inf
+        bound, node = self.queue.pop(newest=is_first)
+        self.reporter.iterations += 1
+        try:
+            self.expand(bound, node)
+        except (OutOfPrecision, ImproperPolicy) as error:
+            # The bound of the region holds; its parts are not searched.
+            logger.info("a region is left as it is: %s", error)
+            self.queue.prune(bound)
+
+    def expand(self, bound: float, node: Node) -> None:
+        """Split a node that is open with a bound, or prune it."""
+        queue, dual = self.queue, self.duals.take(node.region)
+        if dual is None:
+            # It was dropped for memory, or nothing but the region is known. The new bound may be higher.
+            solved = self.solve(bound, node)
+            if solved is None:
+                return
+            before, (bound, node, dual) = node, solved
+            if not before.solved and bound > queue.next_bound:
+                self.open(bound, node, dual)
+                return
+        bound = self.enumerate(bound, node, dual)
+        row = undecided_row(dual) if bound < queue.cutoff else None
+        for point in dual.support:
+            point.release()
+        if row is None:
+            self.close(bound, node, dual)
+        else:
+            for child in self.children(bound, node, dual, row):
+                self.open(*child)
+
+    def close(self, bound: float, node: Node, dual: Dual[V]) -> None:
+        """Prune a node: its bound reaches the cutoff, or its dual is one policy, which costs that bound."""
+        self.queue.prune(bound)
+
+    def children(
+        self, bound: float, node: Node, dual: Dual[V], row: int
+    ) -> list[tuple[float, Node, Dual[V]]]:
+        """The two parts of a node that a row separates, with their bounds and duals; the better one last."""
+        oracle, cutoff, cost = self.oracle, self.queue.cutoff, self.queue.upper_bound
+        rounds = self.parameters.node_rounds if self.expanded >= self._next_local_search else 0
+        found: list[tuple[float, Node, Dual[V]]] = []
+        for region, number in self.split(node, row, dual):
+            # The policies of the dual lie in the node's region; only what is new can exclude them.
+            new = Region(region.forbidden - node.region.forbidden)
+            known = [each for each in dual.points if each.lies_in(new, oracle.row_state)]
+            part = maximise(oracle, region, known, start=dual.prices, cutoff=cutoff, proven=dual.bound)
+            write_down(self.record, number, part)
+            if part.infeasible:
+                continue
+            self.offer(part, rounds)
+            proven = max(part.bound, node.bound)
+            prices = part.prices if part.bound > -inf else dual.prices
+            found.append((oracle.strategies.round_up(proven), Node(region, prices, proven, number), part))
+        if rounds:
+            self._schedule_local_search(cost, bound)
+        return sorted(found, key=lambda each: -each[0])
+
+    def split(self, node: Node, row: int, dual: Dual[V]) -> list[tuple[Region, int]]:
+        """The two parts of a node's region that a row separates, and their numbers in the record."""
+        orbit, count = self._orbit(node.region, row, dual)
+        numbers = self.record.split_orbit(node.number, orbit, count)
+        regions = split_region(self.oracle, node.region, orbit, count)
+        return list(zip(regions, numbers, strict=True))
+
+    def open(self, bound: float, node: Node, dual: Dual[V]) -> None:
+        """Push a node, and keep its dual if it is not pruned at once."""
+        if bound < self.queue.cutoff:
+            self.duals.put(node.region, dual, num_nodes=len(self.queue))
+        self.queue.push(bound, node)
+
+    def root_duals(self) -> Iterator[Dual[V]]:
+        """The dual of all policies, after each of its multipliers."""
+        oracle, reporter, prices = self.oracle, self.reporter, self.context.prices
+        # A constraint without a bound, or with one that the oracle always keeps, has no multiplier.
+        start = None if prices is None else np.where(np.isfinite(oracle.bounds), prices, 0.0)
+        for dual in ascend(oracle, Region(), start=start):
+            write_down(self.record, self.record.root, dual)
+            reporter.iterations += 1
+            reporter.prices = dual.prices
+            self.offer(dual, 0)
+            if dual.converged:
+                reporter.stochastic = optimum_of(dual, oracle)
+            yield dual
+
+    def earlier_nodes(self, resumed: Sequence[tuple[int, FloatArray | None]]) -> list[Node]:
+        """The regions of an earlier search to begin with, after local search at the root; or none.
+
+        Parameters
+        ----------
+        resumed
+            The leaves of a search over the same problem, with weights worth trying. Nothing is believed
+            about them but the bound of the root.
+        """
+        if self.context.guide is not None and not resumed:
+            from hcssp.methods.replay import replayed
+
+            nodes = replayed(self.context.guide, self)
+            if nodes:
+                return nodes
+        self.offer(self.root, self.parameters.root_rounds)
+        return [self.unsolved(self.record.region(number), number, weights) for number, weights in resumed]
+
+    def unsolved(self, region: Region, number: int, weights: FloatArray | None) -> Node:
+        """A node of which only the region is known, with the weights of an earlier search if they fit."""
+        prices, bounded = self.root.prices, np.isfinite(self.oracle.bounds)
+        if weights is not None and len(weights) == 1 + len(bounded) and weights[0] > 0.0:
+            hinted = np.where(bounded, weights[1:] / weights[0], 0.0)
+            if np.isfinite(hinted).all() and (hinted >= 0.0).all():
+                prices = hinted
+        return Node(region, prices, self.root.bound, number, solved=False)
+
+    def root_node(self) -> Node:
+        """The node of all policies, without choices that cost too much at the multipliers of the root."""
+        oracle, root, cutoff = self.oracle, self.root, self.queue.cutoff
+        region, number = Region(), self.record.root
+        weights = np.append(1.0, root.prices)
+        share = DEFAULT_PARAMETERS.cutoff_share
+        precision = share * (cutoff - root.bound) / abs(cutoff) if cutoff < inf and cutoff else 0.0
+        is_open = root.converged and precision > 0.0
+        for row in () if self.symmetry is None or not is_open else self.symmetry.choice_rows:
+            state = oracle.row_state[row]
+            if row in region.forbidden or any(point.rows[state] == row for point in root.support):
+                continue
+            orbit = self._identical(region, row)
+            used, avoided = split_region(oracle, region, orbit)
+            least = oracle.minimise(weights, used, precision, root.support[0])
+            value = inf if least is None else lagrangian_bound(least.bound, root.prices, oracle.bounds)
+            if value < cutoff:
+                continue
+            numbers = self.record.split_orbit(number, orbit)
+            if least is None:
+                self.record.empty(numbers[0])
+            else:
+                self.record.bounded(numbers[0], value, root.prices)
+                self.queue.prune(value)
+            region, number = avoided, numbers[1]
+        kept = tuple(point for point in root.points if point.lies_in(region, oracle.row_state))
+        self.duals.put(region, replace(root, points=kept))
+        return Node(region, root.prices, root.bound, number)
+
+    def solve(self, bound: float, node: Node) -> tuple[float, Node, Dual[V]] | None:
+        """The bound, the node and its dual, solved from the node's multipliers; None if it is infeasible."""
+        oracle = self.oracle
+        known = [each for each in self.root.points if each.lies_in(node.region, oracle.row_state)]
+        dual = maximise(oracle, node.region, known, start=node.prices, cutoff=self.queue.cutoff)
+        write_down(self.record, node.number, dual)
+        if dual.infeasible:
+            return None
+        self.offer(dual, 0)
+        proven = max(dual.bound, node.bound)
+        prices = dual.prices if dual.bound > -inf else node.prices
+        solved = replace(node, prices=prices, bound=proven, solved=True)
+        return max(bound, oracle.strategies.round_up(proven)), solved, dual
+
+    def enumerate(self, bound: float, node: Node, dual: Dual[V]) -> float:
+        """The bound of a node after the oracle was asked to enumerate its policies, at some nodes."""
+        self.expanded += 1
+        enumeration = self.oracle.strategies.enumeration
+        if enumeration is None or self.expanded < self._next_enumeration:
+            return bound
+        if dual.bound == -inf or bound >= self.queue.cutoff:
+            return bound
+        # Policies up to the incumbent's cost are enumerated, so that the bound can reach it.
+        limit = self.queue.upper_bound
+        settled = enumeration.settle(node.region, dual.prices, dual.bound, limit, self.expanded)
+        if settled is not None:
+            if settled.point is not None:
+                self.reporter.offer(settled.point)
+            if settled.bound > bound:
+                bound = self.oracle.strategies.round_up(settled.bound)
+                self.record.settled(node.number, settled.bound, dual.prices)
+        if bound < self.queue.cutoff:
+            self._next_enumeration = 2 * self.expanded
+        return bound
+
+    def offer(self, dual: Dual[V], rounds: int) -> None:
+        """Offer every policy that a dual has met, and those that local search finds near its support."""
+        for point in dual.points:
+            self.reporter.offer(point)
+        local_search = self.oracle.strategies.local_search
+        if local_search is None or not dual.converged or not rounds:
+            return
+        mixed = local_search.relink(dual.support)
+        if mixed is not None:
+            self.reporter.offer(mixed)
+        for point in dual.support if mixed is None else (*dual.support, mixed):
+            better = local_search.improve(point, rounds, self.queue.upper_bound, dual.bound)
+            if better is not None:
+                self.reporter.offer(better)
+
+    def conclusion(self) -> Progress:
+        """The last snapshot: no open node is left that can hold anything better."""
+        queue, snapshot = self.queue, self.reporter.snapshot
+        if queue.upper_bound == inf:
+            if queue.pruned_bound < inf:
+                return snapshot(queue.pruned_bound, Reason.ROUNDING)
+            return snapshot(inf, Reason.INFEASIBLE, Infeasible())
+        proved = relative_gap(queue.lower_bound, queue.upper_bound) <= OPTIMALITY_TOLERANCE
+        return snapshot(queue.lower_bound, Reason.PROVED if proved else Reason.ROUNDING)
+
+    def _schedule_local_search(self, cost: float, bound: float) -> None:
+        """Set the next node of local search, by what it found: the incumbent cost `cost` before."""
+        found = self.queue.upper_bound
+        is_better = found < cost and found <= noticed_at(cost, bound)
+        interval, longest = self.parameters.interval, self.parameters.longest_interval
+        self._interval = interval if is_better else min(2 * self._interval, longest)
+        self._next_local_search = self.expanded + self._interval
+
+    def _orbit(self, region: Region, row: int, dual: Dual[V]) -> tuple[list[int], int]:
+        """The rows that a row can be exchanged for, and how many of them one child uses.
+
+        That is one, unless the policies of the support disagree on how many of them are used.
+        """
+        orbit = self._identical(region, row)
+        if len(orbit) == 1:
+            return orbit, 1
+        states = self.oracle.row_state[orbit]
+        used = [np.count_nonzero(point.rows_of(states) == orbit) for point in dual.support]
+        count = 1 + floor(sum(share * each for share, each in zip(dual.mixture, used, strict=True)))
+        return orbit, count if count <= max(used) else 1
+
+    def _identical(self, region: Region, row: int) -> list[int]:
+        """The rows that a row can be exchanged for, itself first."""
+        return [row] if self.symmetry is None else self.symmetry.orbit(region, row)
 
 
-def _branch(
-    oracle: Oracle[V],
-    search: BestFirst[Node, V],
-    reporter: Reporter[V],
-    record: SearchRecord | None = None,
-    capacity: float = DEFAULT_CAPACITY,
-    prices: FloatArray | None = None,
-    coordinator: Coordinator | None = None,
-    guide: SearchRecord | None = None,
-    counts: bool = True,
-    symmetry: bool = True,
-) -> Iterator[Progress]:
-    root: Dual[V] = Dual()
-    record = SearchRecord() if record is None else record
-    leaves = record.resume(oracle)
-    # What has no bound, or one that is kept in any case, has no price.
-    start = None if prices is None else np.where(np.isfinite(oracle.bounds), prices, 0.0)
-    for root in ascend(oracle, Region(), start=start):
-        write_down(record, record.root, root)
-        reporter.iterations += 1
-        reporter.prices = root.prices
-        offer(oracle, reporter, root, 0)
-        if root.converged:
-            reporter.stochastic = optimum_of(root, oracle)
-        yield reporter.snapshot(root.bound)
-    if root.infeasible:
-        yield reporter.snapshot(inf, Reason.INFEASIBLE, refuted(oracle, root))
-        return
-    guided = is_guide(guide, oracle)
-    duals: OpenDuals[V] = OpenDuals(capacity)
-    branching = Branching(oracle, search, reporter, record, root, duals, symmetry=symmetry, guided=guided)
-    if not counts:
-        branching.next_settling = inf
-    nodes = resumed(record, leaves, root, np.isfinite(oracle.bounds))
-    met = search.upper_bound
-    if not nodes and guide is not None:
-        nodes = begin_with(guide, oracle, record, root, reporter)
-    if leaves or not (nodes or search.upper_bound < met):
-        # Only now: to some, what the dual has met is good enough, and improving it takes as long again. Where
-        # another search has led to a better policy, this one would lead there as well.
-        offer(oracle, reporter, root, NODE_ROUNDS if guided else ROOT_ROUNDS)
-    begins = not nodes
-    for node in nodes or [Node(Region(), root.prices, root.bound)]:
-        search.push(oracle.round_up(node.bound), node)
-    yield reporter.snapshot(search.lower_bound)
-    if begins and len(search):
-        search.push(search.pop()[0], branching.begin())
-    if coordinator is not None:
-        search = yield from coordinator.run(branching)
+def split_region(
+    oracle: Oracle[V], region: Region, orbit: Sequence[int], count: int = 1
+) -> tuple[Region, Region]:
+    """Two disjoint parts of a region: the first `count` rows of an orbit are used, or the others are not.
+
+    The others begin with the last of these rows. A policy that is in neither part costs as much as one that
+    is, as :meth:`~hcssp.dual.oracle.Symmetry.orbit` promises: it uses `count` rows or more, or it uses fewer.
+    """
+    used = region
+    for row in orbit[:count]:
+        used = used.force(row, oracle.row_start, oracle.row_state)
+    return used, region.forbid(orbit[count - 1 :])
+
+
+def undecided_row(dual: Dual[V]) -> int | None:
+    """The row to branch on: where the support disagrees and the decision moves most of what is bounded.
+
+    Both parts then exclude a policy of the support. None if the support is a single policy: it is the optimum
+    of the region. A decision of which it is not known what it moves, as at events, comes first, and of
+    several the one that is made most often.
+    """
+    support = sorted(zip(dual.mixture, dual.support, strict=True), key=lambda pair: -pair[0])
+    best, chosen = (False, 0.0), None
+    for index, (_, first) in enumerate(support):
+        for _, second in support[index + 1 :]:
+            states, visits = _disagreement(first, second)
+            if not len(states):
+                continue
+            if len(support) == 2 and len(states) == 1:
+                # There is nothing to choose from.
+                return int(first.rows_of(states)[0])
+            moved = _moved(first, second, states, dual.prices)
+            is_open = np.isnan(moved) | (moved == 0.0).all()
+            score = np.where(is_open, visits, moved)
+            if is_open.any():
+                score[~is_open] = 0.0
+            most = int(np.argmax(score))
+            if (is_open.any(), score[most]) > best:
+                best = bool(is_open.any()), float(score[most])
+                chosen = int(first.rows_of(states[most : most + 1])[0])
+    return chosen
+
+
+def _disagreement(first: V, second: V) -> tuple[IntArray, FloatArray]:
+    """The states that two policies visit and take different rows in, and the visits of the rarer visitor."""
+    # The states of a few choices come first; if there are any, the other states need not be compared.
+    for parting in (first.parting_choices, first.parting):
+        states = parting(second)
+        visits = np.minimum(first.visits_of(states), second.visits_of(states))
+        both = visits > CLEARLY_VISITED
+        if both.any():
+            break
     else:
-        for _ in branching.run():
-            yield reporter.snapshot(search.lower_bound)
-    if search.upper_bound == inf and search.pruned_bound < inf:
-        yield reporter.snapshot(search.pruned_bound, Reason.ROUNDING)
-    elif search.upper_bound == inf:
-        yield reporter.snapshot(inf, Reason.INFEASIBLE, Infeasible())
-    elif relative_gap(search.lower_bound, search.upper_bound) > OPTIMALITY_TOLERANCE:
-        yield reporter.snapshot(search.lower_bound, Reason.ROUNDING)
-    else:
-        yield reporter.snapshot(search.lower_bound, Reason.PROVED)
+        # However rare: a cost there may be as large as the visits are few.
+        both = (visits > 0.0) & first.reached[states] & second.reached[states]
+    return states[both], visits[both]
+
+
+def _moved(first: V, second: V, states: IntArray, prices: FloatArray) -> FloatArray:
+    """How much of the priced costs the two policies' decisions in some states move; ``nan`` if not known."""
+    moved = np.zeros(len(states))
+    for one, other in ((first, second), (second, first)):
+        changes = one.switching_costs(states, other.rows_of(states))
+        if changes is None:
+            return np.full(len(states), np.nan)
+        moved += one.visits_of(states) * (np.abs(changes[:, 1:]) @ prices)
+    return moved
+
+
+DUAL_BYTES, REFERENCE_BYTES, NODE_BYTES = 1_000, 200, 1_500
+"""Memory of a dual without its policies, of each reference to a policy or its parts, and of an open node."""
+
+
+class OpenDuals(Generic[V]):
+    """The duals of open nodes, within a budget of memory.
+
+    An open node is a region, multipliers and a bound: a few numbers. The policies that its dual has met only
+    save work when the node is expanded. They are kept while there is room; beyond that the oldest duals are
+    dropped, and solved again from the multipliers when needed.
+
+    Parameters
+    ----------
+    capacity
+        In bytes. A policy that several duals have met is counted once, and so is an activity's plan that is
+        part of several policies.
+
+    Attributes
+    ----------
+    occupied
+        Bytes that the duals take.
+
+    Examples
+    --------
+    >>> duals: OpenDuals = OpenDuals(capacity=0)
+    >>> duals.put(Region(), Dual())
+    >>> duals.take(Region()) is None
+    True
+    """
+
+    def __init__(self, capacity: float = SearchParameters.node_memory) -> None:
+        self._capacity = capacity
+        self._duals: OrderedDict[Region, Dual[V]] = OrderedDict()
+        # By identity: the number of references to a policy or a part of one, and its last known size.
+        self._held: dict[int, tuple[int, int]] = {}
+        self.occupied = 0
+
+    def put(self, region: Region, dual: Dual[V], num_nodes: int = 0) -> None:
+        """Keep the dual of a region, if there is room beside `num_nodes` open nodes."""
+        self.take(region)
+        self._duals[region] = dual
+        self.occupied += DUAL_BYTES
+        for part, times in _parts(dual).items():
+            count, before = self._held.get(id(part), (0, 0))
+            # A policy grows with what is computed of it.
+            size = part.nbytes
+            self.occupied += times * REFERENCE_BYTES + size - before
+            self._held[id(part)] = count + times, size
+        while self.occupied + NODE_BYTES * num_nodes > self._capacity and self._duals:
+            self.take(next(iter(self._duals)))
+
+    def take(self, region: Region) -> Dual[V] | None:
+        """Remove the dual of a region and return it; None if it was dropped."""
+        dual = self._duals.pop(region, None)
+        if dual is None:
+            return None
+        self.occupied -= DUAL_BYTES
+        for part, times in _parts(dual).items():
+            count, size = self._held.pop(id(part))
+            self.occupied -= times * REFERENCE_BYTES
+            if count == times:
+                self.occupied -= size
+            else:
+                self._held[id(part)] = count - times, size
+        return dual
+
+
+def _parts(dual: Dual[V]) -> Counter[Any]:
+    """What takes memory in the policies of a dual, and how often each occurs."""
+    return Counter(chain.from_iterable(point.parts for point in dual.points))

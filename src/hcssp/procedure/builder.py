@@ -37,19 +37,19 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
-from typing import Any, NewType
+from typing import TYPE_CHECKING, Any, NewType
 
 from hcssp.cssp.grid import Cell
-from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem
-from hcssp.procedure.elements import Activity, Choice, Constraint, Outcome
-from hcssp.procedure.expansion import cost_names, expand, stand_in
-from hcssp.procedure.implicit import ImplicitProcedure, implicit_stand_in, outlined
-from hcssp.procedure.model import HCSSP
-from hcssp.procedure.nesting import Nesting
-from hcssp.procedure.probabilities import What, with_probability
+from hcssp.procedure.model import HCSSP, Activity, Choice, Constraint, Outcome
+from hcssp.procedure.nesting import Nesting, expand, outlined, stand_in
 from hcssp.procedure.validation import is_index
+
+if TYPE_CHECKING:
+    from hcssp.cssp.implicit import ImplicitCSSP
+    from hcssp.procedure.implicit import ImplicitProcedure
+    from hcssp.procedure.product import What
 
 EventHandle = NewType("EventHandle", int)
 """An event of a builder; it is the event's index in the problem."""
@@ -105,7 +105,7 @@ class ProcedureBuilder:
             A C-SSP, whose own bounds are ignored, or another procedure. The same may be added under several
             names: the activities share its arrays, and each has a policy of its own. Or an implicit problem,
             which is never enumerated: then so is the whole procedure. What follows it starts in its own
-            initial states, and its outcome's `exits` tell its goals apart by their labels.
+            initial states, and its outcome's `exits` distinguish its goals by their labels.
         room
             Activities of the same room are drawn in one picture. The map of a procedure is laid down where
             the room lies.
@@ -177,7 +177,7 @@ class ProcedureBuilder:
         InvalidProblem
             If anything is wrong; the message lists everything that is.
         """
-        implicit = [name for name, problem, _ in self._activities if isinstance(problem, ImplicitCSSP)]
+        implicit = [name for name, problem, _ in self._activities if not problem.lists_states]
         if implicit:
             raise InvalidProblem(
                 f"activity {name!r} is an implicit problem; use build_implicit(start=..., end=...), or add "
@@ -186,6 +186,8 @@ class ProcedureBuilder:
             )
         problem = self._written_out(start, end)
         for name, of, at_most in self._probabilities:
+            from hcssp.procedure.product import with_probability
+
             problem = with_probability(problem, name, of=of, at_most=at_most)
         return problem
 
@@ -198,10 +200,12 @@ class ProcedureBuilder:
             If anything is wrong; or if a probability or each execution of a procedure is bounded, or no
             activity is implicit.
         """
+        from hcssp.procedure.implicit import ImplicitProcedure
+
         inner = {
             index: problem
             for index, (_, problem, _) in enumerate(self._activities)
-            if isinstance(problem, ImplicitCSSP)
+            if not problem.lists_states
         }
         found = [
             f"constraint {name!r} bounds a probability, which is not possible beside implicit activities; "
@@ -270,15 +274,12 @@ class ProcedureBuilder:
         problem = self._activities[activity][1]
         if isinstance(problem, CSSP):
             return problem
-        if isinstance(problem, ImplicitCSSP):
-            return implicit_stand_in(problem.cost_names, outcomes)
-        return stand_in(problem, [label for each in outcomes for label in each.exits])
+        ends = outcomes if problem.lists_states else map(outlined, outcomes)
+        return stand_in(problem.cost_names, [label for each in ends for label in each.exits])
 
     def _outlined_choices(self) -> tuple[Choice, ...]:
         """The choices among stand-ins, where an implicit activity has one exit for each event."""
-        implicit = {
-            i for i, (_, problem, _) in enumerate(self._activities) if isinstance(problem, ImplicitCSSP)
-        }
+        implicit = {i for i, (_, problem, _) in enumerate(self._activities) if not problem.lists_states}
         if not implicit:
             return tuple(self._choices)
         return tuple(
@@ -295,6 +296,6 @@ class ProcedureBuilder:
         for activity, cost in counts.items():
             known = is_index(activity, len(self._activities))
             problem = self._activities[activity][1] if known else None
-            names = () if problem is None else cost_names(problem)
+            names = () if problem is None else problem.cost_names
             indices[activity] = names.index(cost) if cost in names else cost
         return indices

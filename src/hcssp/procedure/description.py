@@ -1,4 +1,4 @@
-"""A procedure for people: an indented tree of its events, choices, outcomes and activities.
+"""Texts about a procedure: its tree of events, choices and activities, the units and names of its costs.
 
 An event that several outcomes lead to is shown where it is first met and referred to from then on, so
 that the text is no longer than the problem and a procedure that retries is shown once. A procedure that
@@ -8,14 +8,15 @@ others run is shown once, below them, however often it is used.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING
 
-from hcssp.cssp.levels import base_of
+import numpy as np
 
-if TYPE_CHECKING:
-    from hcssp.procedure.elements import Constraint, Outcome
-    from hcssp.procedure.model import HCSSP
+from hcssp.cssp.model import FloatArray, IntArray, Reward
+from hcssp.cssp.product import base_of
+from hcssp.procedure.model import HCSSP, Constraint, Outcome, Problem
 
 
 def describe(problem: HCSSP) -> str:
@@ -141,3 +142,104 @@ def _constraint(problem: HCSSP, constraint: Constraint) -> str:
 
 def _counted(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
+
+
+def with_units(problem: HCSSP, units: Mapping[str, str]) -> HCSSP:
+    """The same problem, whose costs are measured in `units`, by the names of costs."""
+    return problem.measured_in(units)
+
+
+def expected(problem: Problem, name: str) -> str:
+    """What reports call an expectation: ``expected time (s)``, or ``probability of crashed``."""
+    prefix = "" if problem.probability_of(name) else "expected "
+    return f"{prefix}{problem.called(name)}"
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What a problem is judged by: the cost that is minimised, or the reward that is maximised.
+
+    A problem that maximises a reward minimises what is missed of it (:func:`hcssp.maximise`). Reports show
+    the reward itself; a secondary cost that only counts the reward is not shown again.
+
+    >>> from hcssp.scenarios import small_building
+    >>> Aim.of(small_building())
+    Aim(name='time', greatest=False, others=('damage',))
+
+    Attributes
+    ----------
+    name
+        The primary cost, or the reward.
+    greatest
+        Whether it is to be as great as possible, and not as small.
+    others
+        The secondary costs that are reported besides.
+    weights
+        What the aim is made of: factors of the problem's costs, by name.
+    matrix
+        From the costs of the problem, in their order, to what is reported: the aim, then the others.
+    kept
+        The positions of the others among the secondary costs.
+    """
+
+    name: str
+    greatest: bool
+    others: tuple[str, ...]
+    weights: Mapping[str, float] = field(repr=False, hash=False, compare=False)
+    matrix: FloatArray = field(repr=False, hash=False, compare=False)
+    kept: IntArray = field(repr=False, hash=False, compare=False)
+    _reward: Reward | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, problem: Problem) -> Aim:
+        """That of a problem."""
+        names = (problem.primary_name, *problem.constraint_names)
+        reward = problem.reward
+        weights = {names[0]: 1.0} if reward is None else reward.weights
+        own = None if reward is None or dict(weights) != {reward.name: 1.0} else reward.name
+        kept = [
+            index
+            for index, (name, bound) in enumerate(zip(names[1:], problem.bounds, strict=True))
+            if name != own or bound < inf
+        ]
+        others = tuple(names[1 + index] for index in kept)
+        matrix = np.zeros((1 + len(kept), len(names)))
+        for name, weight in weights.items():
+            matrix[0, names.index(name)] = weight
+        matrix[np.arange(1, 1 + len(kept)), 1 + np.array(kept, dtype=np.int64)] = 1.0
+        name = names[0] if reward is None else reward.name
+        places = np.array(kept, dtype=np.int64)
+        return cls(name, reward is not None, others, weights, matrix, places, reward)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The aim, then the others."""
+        return (self.name, *self.others)
+
+    def value(self, costs: Mapping[str, float]) -> float:
+        """The aim of a plan that has these costs, by name."""
+        return sum(weight * costs[name] for name, weight in self.weights.items())
+
+    def total(self, costs: FloatArray) -> float:
+        """The aim of a plan that has these costs, in the problem's order."""
+        used = np.flatnonzero(self.matrix[0])
+        # What is unknown of other costs must not touch it.
+        return float(self.matrix[0, used] @ np.asarray(costs)[used])
+
+    def reported(self, costs: FloatArray) -> list[float]:
+        """The aim, then the others, of a plan that has these costs, in the problem's order."""
+        return [self.total(costs), *np.asarray(costs)[1 + self.kept].tolist()]
+
+    def share(self, cost: float | None, usage: Mapping[str, float | None]) -> float | None:
+        """What an activity contributes: its primary cost, or what it uses of the costs in the reward."""
+        if self._reward is None or cost is None:
+            return cost
+        return sum(weight * (usage.get(name) or 0.0) for name, weight in self.weights.items())
+
+    def limit(self, lower_bound: float) -> float:
+        """What no plan is better than, by a lower bound on the primary cost."""
+        return lower_bound if self._reward is None else self._reward.at_most(lower_bound)
+
+    def judged(self, cost: float) -> float:
+        """A primary cost in terms of the aim; of a reward, to the precision of what is stored as missed."""
+        return cost if self._reward is None else self._reward.most - cost

@@ -1,17 +1,18 @@
 """One C-SSP that says the same as the whole procedure.
 
-Flat states are the event states first (see :mod:`hcssp.procedure.entries`), then every activity's
+Flat states are the event states first (see :mod:`hcssp.procedure.model`), then every activity's
 non-goal states, activity after activity; an activity's goals are the event states they lead to. Flat
 rows are the choices at the event states first, then every activity's rows, so that a flat row is the
 activity's offset plus its local row. Choices cost nothing, but for limits; the rows of an activity cost what
 the constraints count of them. A deterministic policy of the flat problem is a hierarchical policy, and the
 other way round, with the same expected costs.
 
-Everything but `cssp` is cheap: the flat arrays are made when they are first asked for.
+Everything but `cssp` is cheap: the flat arrays are made when they are first used.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -19,15 +20,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.conversion import index_type
+from hcssp.cssp.arrays import index_type, joined_spans
+from hcssp.cssp.labels import LazyLabels
 from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
-from hcssp.cssp.spans import joined_spans
 from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.errors import InvalidProblem
-from hcssp.procedure.elements import Outcome
-from hcssp.procedure.entries import entry_distribution, goal_event_states
-from hcssp.procedure.labels import FlatActionLabels, FlatStateLabels
-from hcssp.procedure.model import HCSSP
+from hcssp.procedure.model import HCSSP, Outcome, entry_distribution, goal_event_states
 
 
 class EventWay(NamedTuple):
@@ -188,9 +186,10 @@ class Flattening:
         """For each event row the ways that it may go, one for each outcome."""
         for event, entry in self.event_states:
             for choice in self.problem.choices_at(event):
-                yield [self._way(outcome, entry) for outcome in self.problem.choices[choice].outcomes]
+                yield [self.event_way(outcome, entry) for outcome in self.problem.choices[choice].outcomes]
 
-    def _way(self, outcome: Outcome, entry: Hashable | None) -> EventWay:
+    def event_way(self, outcome: Outcome, entry: Hashable | None) -> EventWay:
+        """The way of one outcome of a choice at an event that was entered with the label `entry`."""
         if outcome.runs is not None:
             begins = entry_distribution(self.problem.activities[outcome.runs], entry)
             return EventWay(outcome.probability, outcome.runs, *begins)
@@ -268,7 +267,7 @@ class Flattening:
         return self.assembled()
 
     def assembled(self) -> CSSP:
-        """The flat problem, made anew for those who need it but for a moment."""
+        """The flat problem, made again and not kept."""
         problem = self.problem
         every = range(problem.num_activities)
         events = self.event_transitions
@@ -321,3 +320,46 @@ def stack_entries(blocks: Sequence[tuple[FloatArray, IntArray, IntArray]], num_c
     stacked = csr_array((data, indices, indptr), shape=(len(indptr) - 1, num_columns))
     stacked.sum_duplicates()
     return stacked
+
+
+class FlatStateLabels(LazyLabels):
+    """An event's name, ``("event", name, entry label)``, or a pair of an activity's name and its label."""
+
+    def __init__(self, flattening: Flattening) -> None:
+        self._flattening = flattening
+
+    def __len__(self) -> int:
+        return self._flattening.num_states
+
+    @cached_property
+    def _local_states(self) -> list[IntArray]:
+        return [np.flatnonzero(~activity.cssp.goals) for activity in self._flattening.problem.activities]
+
+    def _label(self, position: int) -> Hashable:
+        flattening, index = self._flattening, position
+        if index < flattening.num_event_states:
+            event, entry = flattening.event_states[index]
+            name = flattening.problem.events[event]
+            return name if entry is None else ("event", name, entry)
+        number = bisect_right(flattening.state_offset, index) - 1
+        activity = flattening.problem.activities[number]
+        local = self._local_states[number][index - flattening.state_offset[number]]
+        return (activity.name, activity.cssp.state_labels[int(local)])
+
+
+class FlatActionLabels(LazyLabels):
+    """A choice's name, or the label of an activity's action."""
+
+    def __init__(self, flattening: Flattening) -> None:
+        self._flattening = flattening
+
+    def __len__(self) -> int:
+        return self._flattening.num_rows
+
+    def _label(self, position: int) -> Hashable:
+        flattening, index = self._flattening, position
+        if index < flattening.num_event_rows:
+            return flattening.problem.choices[int(flattening.event_row_choice[index])].name
+        number = bisect_right(flattening.row_offset, index) - 1
+        cssp = flattening.problem.activities[number].cssp
+        return cssp.action_labels[index - int(flattening.row_offset[number])]

@@ -15,29 +15,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hcssp.cssp.levels import listed_by_level
 from hcssp.cssp.model import CSSP, IntArray
 from hcssp.cssp.policy import (
     MOST_SHOWN,
     NO_ROW,
     DeterministicPolicy,
-    misplaced,
+    Extra,
+    RandomisedPolicy,
+    RowPolicy,
     policy_array,
     read_only,
-    rows_in_words,
 )
+from hcssp.cssp.product import listed_by_level
+from hcssp.display import frame
 from hcssp.errors import InvalidProblem
-from hcssp.frames import frame
-from hcssp.procedure.entries import EventState
-from hcssp.procedure.model import HCSSP
+from hcssp.procedure.model import HCSSP, EventState
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
 @dataclass(frozen=True, eq=False)
-class ProcedurePolicy:
-    """A deterministic policy of a procedure.
+class ProcedurePolicy(RowPolicy[HCSSP]):
+    """A policy of a procedure.
 
     Attributes
     ----------
@@ -46,6 +46,9 @@ class ProcedurePolicy:
     rows
         A flat row for each flat state of ``problem.flattening``; :data:`~hcssp.cssp.policy.NO_ROW` at the end
         and where the policy never goes.
+    extra
+        Flat rows that are taken besides, each with its probability, if the policy is randomised; the row of
+        the state has the rest.
 
     Raises
     ------
@@ -55,26 +58,11 @@ class ProcedurePolicy:
 
     problem: HCSSP = field(repr=False)
     rows: IntArray
+    extra: Extra = ()
 
     def __post_init__(self) -> None:
-        rows = policy_array("rows", self.rows, np.int64)
-        object.__setattr__(self, "rows", rows)
-        flattening = self.problem.flattening
-        if rows.shape != (flattening.num_states,):
-            raise InvalidProblem(
-                [
-                    f"the policy has rows of shape {rows.shape}, but the flat problem has "
-                    f"{flattening.num_states} states; give one a state"
-                ]
-            )
-        wrong = misplaced(rows, flattening.row_start)
-        if len(wrong):
-            labels, row_start = flattening.state_labels, flattening.row_start
-            raise InvalidProblem(
-                f"{labels[int(state)]!r}: the policy takes what is not there (flat row {rows[state]}, "
-                f"but {rows_in_words(row_start, int(state))})"
-                for state in wrong[:MOST_SHOWN]
-            )
+        self._check(self.problem.flattening)
+        self._check_extra(self.problem.flattening)
 
     @classmethod
     def compose(
@@ -129,7 +117,7 @@ class ProcedurePolicy:
                 for goal in np.flatnonzero(cssp.goals & (local != NO_ROW))
             ]
             inside = local[~cssp.goals]
-            # Below nought nothing is added: what is no row here must not become one there.
+            # Nothing is added to negative numbers: what is no row here must not become one there.
             flat = np.where(inside < 0, inside, inside + flattening.row_offset[index])
             rows[flattening.state_offset[index] : flattening.state_offset[index + 1]] = flat
         if found:
@@ -161,10 +149,12 @@ class ProcedurePolicy:
             found.append(read_only(local))
         return tuple(found)
 
-    def activity(self, activity: str | int) -> DeterministicPolicy:
+    def activity(self, activity: str | int) -> DeterministicPolicy | RandomisedPolicy:
         """The policy of one activity, given by name or index, as that of its C-SSP."""
         index = self.problem.activity_index(activity) if isinstance(activity, str) else activity
-        return DeterministicPolicy(self.problem.activities[index].cssp, self.activities[index])
+        first, last = self.problem.flattening.row_offset[index : index + 2].tolist()
+        extra = tuple((row - first, chance) for row, chance in self.extra if first <= row < last)
+        return self.problem.activities[index].cssp.policy(self.activities[index], extra)
 
     def action(self, activity: str | int, state: Hashable) -> Hashable:
         """The label of the action taken in a state of an activity; None where there is none.
@@ -203,7 +193,7 @@ class ProcedurePolicy:
         return None if chosen is None else self.problem.choices[chosen].name
 
     def choice_names(self) -> dict[Hashable, str]:
-        """The choices in words: from an event's name to the choice's.
+        """The choices by name: from an event's name to the choice's.
 
         Where the choice depends on the state that the event is entered in, the key is the pair of the
         event's name and that state's label.
@@ -218,39 +208,37 @@ class ProcedurePolicy:
         """A ``pandas.DataFrame`` with the columns activity, state and action, wherever the policy has a row.
 
         At an event the activity is ``""``, the state the event's name and the action the choice's; where the
-        choice depends on the state that the event is entered in, the state is a pair of both.
+        choice depends on the state that the event is entered in, the state is a pair of both. A randomised
+        policy has a row for each action, with its probability.
 
         Raises
         ------
         MissingDependency
             If pandas is not installed.
         """
-        done: list[tuple[str, Hashable, Hashable]]
-        done = [("", state, choice) for state, choice in self.choice_names().items()]
-        for index, activity in enumerate(self.problem.activities):
-            actions = self.activity(index).actions()
-            done += [(activity.name, state, action) for state, action in actions.items()]
+        rows, chances = self.taken
+        done = [self.name_of(row) for row in rows.tolist()]
         names = ("activity", "state", "action")
-        return frame({name: [each[column] for each in done] for column, name in enumerate(names)})
+        columns: dict[str, Any] = {name: [each[n] for each in done] for n, name in enumerate(names)}
+        return frame(columns | ({"probability": chances} if self.is_randomised else {}))
 
-    def under(self, problem: HCSSP) -> ProcedurePolicy:
-        """The same policy of the same problem under other bounds."""
-        return ProcedurePolicy(problem, self.rows)
+    def name_of(self, row: int) -> tuple[str, Hashable, Hashable]:
+        """The activity, state and action of a flat row; at an event the activity is ``""``."""
+        problem, flattening = self.problem, self.problem.flattening
+        state = int(np.searchsorted(flattening.row_start, row, side="right")) - 1
+        if state < flattening.num_event_states:
+            event, entry = flattening.event_states[state]
+            name = problem.events[event]
+            choice = problem.choices[int(flattening.event_row_choice[row])].name
+            return "", name if entry is None else (name, entry), choice
+        index = int(np.searchsorted(flattening.row_offset, row, side="right")) - 1
+        cssp, local = problem.activities[index].cssp, row - int(flattening.row_offset[index])
+        label = cssp.state_labels[int(cssp.row_state[local])]
+        return problem.activities[index].name, label, cssp.action_labels[local]
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ProcedurePolicy):
-            return NotImplemented
-        return np.array_equal(self.rows, other.rows) and self.problem == other.problem
 
-    def __hash__(self) -> int:
-        return hash(self.rows.tobytes())
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"problem": self.problem, "rows": self.rows}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        read_only(self.rows)
+Policy = DeterministicPolicy | RandomisedPolicy | ProcedurePolicy
+"""A policy of a single problem, or of a procedure."""
 
 
 def _listed(states: Sequence[EventState]) -> str:
@@ -272,8 +260,16 @@ def _wrong_entry(event: str, entry: Hashable | None, entries: Sequence[Hashable 
     return f"event {event!r}: it is not entered in {entry!r}; name one of {listed}"
 
 
-def policy_of(problem: CSSP | HCSSP, rows: IntArray) -> DeterministicPolicy | ProcedurePolicy:
-    """The policy of `problem` that takes these rows, one for each state or flat state."""
-    if isinstance(problem, HCSSP):
-        return ProcedurePolicy(problem, rows)
-    return DeterministicPolicy(problem, rows)
+def as_procedure_policy(procedure: HCSSP, policy: Policy) -> ProcedurePolicy:
+    """The policy of the procedure that follows `policy` in its only activity."""
+    if isinstance(policy, ProcedurePolicy):
+        return policy
+    composed = ProcedurePolicy.compose(procedure, {(0, None): 0}, [policy.rows])
+    first = int(procedure.flattening.row_offset[0])
+    return procedure.policy(composed.rows, tuple((first + row, chance) for row, chance in policy.extra))
+
+
+def as_single_policy(problem: CSSP, policy: ProcedurePolicy) -> DeterministicPolicy | RandomisedPolicy:
+    """The policy of the only activity, as that of `problem`."""
+    own = policy.activity(0)
+    return problem.policy(own.rows, own.extra)

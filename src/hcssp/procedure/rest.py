@@ -5,12 +5,12 @@ state of an activity, the rest begins with that activity, started in that state:
 way has a policy of its own, also where a cycle may run the activity again later.
 
 The bounds of the rest are what is left of the budgets. Of a limit for each execution of a use
-(:mod:`hcssp.procedure.limits`), let :math:`R` be what is left of it: for an execution that is under way what
-may still be spent in it, else 0. Executions that are still to come, :math:`N` of them, may spend
+(:mod:`hcssp.procedure.nesting`), let :math:`R` be what is left of it: for an execution that is under way what
+may still be spent in it, else 0. Later executions, :math:`N` of them, may spend
 :math:`\Delta` each, so the rest keeps :math:`G \le R + \Delta N`, which is
 :math:`G + \Delta \cdot \text{losses} \le R + \Delta M` with the :math:`M` of where it starts.
 
->>> from hcssp.scenarios.evacuation import small_building
+>>> from hcssp.scenarios.domains.evacuation import small_building
 >>> building = small_building(bound=2.0)
 >>> rest = rest_of(building, position_of(building, ("go-to-E", (3, 1))), {"damage": 0.5})
 >>> print(rest)
@@ -25,32 +25,34 @@ constraint damage <= 0.5: counts damage of leave-through-E, go-to-E
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import re
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from hcssp.cssp.grid import GridWorld
-from hcssp.cssp.levels import Level, LevelLabel, LevelLabels, listed_by_level, with_used
 from hcssp.cssp.model import CSSP
+from hcssp.cssp.product import Level, LevelLabel, LevelLabels, base_of, listed_by_level, with_used
 from hcssp.errors import BudgetSpent, InvalidProblem, UnknownName
 from hcssp.numerics import FEASIBILITY_TOLERANCE, allowance
-from hcssp.procedure.elements import Activity, Choice, Constraint, Outcome, PerExecution
-from hcssp.procedure.entries import goal_event_states
-from hcssp.procedure.limits import ToCome, to_come
-from hcssp.procedure.model import HCSSP
-from hcssp.procedure.nesting import Nesting, Use
-from hcssp.procedure.part import Part, part_of
-from hcssp.procedure.places import Place, label_called, readings
+from hcssp.procedure.model import (
+    HCSSP,
+    Choice,
+    Constraint,
+    Outcome,
+    PerExecution,
+    free_step,
+    goal_event_states,
+)
+from hcssp.procedure.nesting import Nesting, ToCome, Use, to_come
+from hcssp.procedure.parts import Part, part_of
 
 GO_ON = "go on"
 """The only choice where a rest begins within an activity."""
 
 UNDER_WAY = " (under way)"
 """After the name of an activity that is under way and may be run again."""
-
-_NOWHERE = "nowhere else"
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Position:
 def position_of(problem: HCSSP, at: Place, *, measured: bool = False) -> Position:
     """The position that is called `at`: an event's name, a pair, or a text that means one.
 
-    >>> from hcssp.scenarios.evacuation import small_building
+    >>> from hcssp.scenarios.domains.evacuation import small_building
     >>> building = small_building()
     >>> position_of(building, "go-to-E 3,1") == position_of(building, ("go-to-E", (3, 1)))
     True
@@ -86,7 +88,7 @@ def position_of(problem: HCSSP, at: Place, *, measured: bool = False) -> Positio
         The procedure.
     at
         The name of an event; with the label that it was entered with, if there are several; or the name of an
-        activity with the label of its state; see :mod:`hcssp.procedure.places`. A state that is a goal is the
+        activity with the label of its state; see :mod:`hcssp.procedure.rest`. A state that is a goal is the
         event behind it.
     measured
         Whether an event may be entered at every level of a capacity, also where the model never does.
@@ -107,7 +109,7 @@ def position_of(problem: HCSSP, at: Place, *, measured: bool = False) -> Positio
 
 
 def _position(problem: HCSSP, name: str, label: Hashable | None, measured: bool) -> Position | None:
-    """A state of an activity, or an event as it is entered; None if there is none such."""
+    """A state of an activity, or an event as it is entered; None if there is no such place."""
     names = [activity.name for activity in problem.activities]
     if label is not None and name in names:
         activity = names.index(name)
@@ -148,7 +150,7 @@ def _at_every_level(problem: HCSSP, entries: list[Hashable | None]) -> list[Hash
 def _no_place(
     problem: HCSSP, at: Place, meant: list[tuple[str, Hashable | None]]
 ) -> UnknownName | InvalidProblem:
-    """What to say about a place that is none."""
+    """The error about an unknown place."""
     activities = {activity.name: activity.cssp for activity in problem.activities}
     for name, label in meant:
         if name in problem.events:
@@ -189,7 +191,7 @@ def rest_of(problem: HCSSP, position: Position, left: Mapping[str, float]) -> HC
         Where one is.
     left
         By the names of constraints, what may still be spent; a constraint that counts nothing any more is
-        left out. For a limit of a use: in the execution that is under way, and nought if none is.
+        left out. For a limit of a use: in the execution that is under way, and zero if none is.
 
     Raises
     ------
@@ -222,7 +224,7 @@ def rest_of(problem: HCSSP, position: Position, left: Mapping[str, float]) -> HC
 
 
 def describe(problem: HCSSP, position: Position) -> str:
-    """A position in words."""
+    """The text of a position."""
     if position.activity is not None and position.state is not None:
         activity = problem.activities[position.activity]
         return f"state {_shown(activity.cssp.state_labels[position.state])} of activity {activity.name!r}"
@@ -247,7 +249,9 @@ def _begun(problem: HCSSP, position: Position) -> HCSSP:
     if position.activity is None or position.state is None:
         if position.entry is None:
             return problem.restricted(start=position.event)
-        activity = Activity("enter", _entering(problem, position.entry))
+        # A step that hands over the label with which the event was entered.
+        step = free_step("enter", problem.primary_name, [position.entry])
+        activity = replace(step, cssp=_started(step.cssp, 0), entries={})
         outcome = Outcome(1.0, position.event, runs=problem.num_activities)
         name = f"in {position.entry}"
         source = None
@@ -274,21 +278,6 @@ def _begun(problem: HCSSP, position: Position) -> HCSSP:
     )
 
 
-def _entering(problem: HCSSP, entry: Hashable) -> CSSP:
-    """An activity that does nothing but end in `entry`; a second goal, never reached, makes that a label."""
-    return CSSP.unchecked(
-        transitions=csr_array(np.array([[0.0, 1.0, 0.0]])),
-        row_start=np.array([0, 1, 1, 1]),
-        costs=np.zeros((1, 1)),
-        initial=np.array([1.0, 0.0, 0.0]),
-        goals=np.array([False, True, True]),
-        cost_names=problem.activities[0].cssp.cost_names[:1],
-        bounds=np.zeros(0),
-        state_labels=("here", entry, _NOWHERE),
-        action_labels=("enter",),
-    )
-
-
 def _started(cssp: CSSP, state: int) -> CSSP:
     """The problem from one of its states on."""
     initial = np.zeros(cssp.num_states)
@@ -301,7 +290,7 @@ def _started(cssp: CSSP, state: int) -> CSSP:
 
 
 def _renamed(part: Part, begun: int, position: Position) -> HCSSP:
-    """The part; the activity that is under way is told from the same one later."""
+    """The part, in which the activity that is under way has a name of its own."""
     rest = part.problem
     if position.activity is None or position.activity not in part.activities:
         return rest
@@ -356,7 +345,7 @@ def _constraints(
 
 
 def overspent(stated: Constraint, left: float) -> list[str]:
-    """What to say if less than nothing is left of a constraint; nothing if it is rounding that took it."""
+    """The message about a constraint whose remaining budget is negative; none if that is rounding."""
     if not left < -allowance(np.array([stated.at_most]), FEASIBILITY_TOLERANCE)[0]:
         return []
     gone = f"{-left:.6g} too much is spent already"
@@ -375,7 +364,7 @@ def _limit(
     if stated.per is None:
         raise ValueError(f"{stated.name} is no limit of a use")
     if known is None:
-        raise RuntimeError(f"{stated.name}: a limit of a use that can be run as often as one likes")
+        raise RuntimeError(f"{stated.name}: a limit of a use whose executions are unbounded")
     most, losses = known
     after = position.event if position.activity is None else problem.activity_outcome[position.activity].event
     at_most = left.at_most + stated.limit * float(most[after])
@@ -386,3 +375,59 @@ def _limit(
     kept = {place[c]: float(losses[c]) for c in np.flatnonzero(losses).tolist() if c in place}
     per = PerExecution(stated.per.use, float(most[after]), kept, carried=left.at_most)
     return replace(left, at_most=at_most, per=per)
+
+
+Place = Hashable
+"""An event, ``(event, entry)``, ``(activity, state)``, or a text that means one, such as ``cross-NE 3,4``."""
+
+
+def readings(problem: HCSSP, at: Place) -> list[tuple[str, Hashable | None]]:
+    """What `at` may mean, the likeliest first: the name of an event or activity, and a label or None.
+
+    >>> from hcssp.scenarios.domains.evacuation import small_building
+    >>> readings(small_building(), "go-to-door 2,2")
+    [('go-to-door', '2,2')]
+
+    Parameters
+    ----------
+    problem
+        The procedure.
+    at
+        The name of an event; a pair of a name and a label; a text that begins with a name; the label of a
+        state, if there is one activity only.
+    """
+    found: list[tuple[str, Hashable | None]] = []
+    if isinstance(at, tuple) and len(at) == 2 and isinstance(at[0], str):
+        found.append((at[0], tuple(at[1]) if isinstance(at[1], list) else at[1]))
+    if isinstance(at, str):
+        if at in problem.events:
+            found.append((at, None))
+        # Names may have spaces in them, so whatever the text begins with may be the name.
+        names = [*problem.events, *(activity.name for activity in problem.activities)]
+        begun = {name for name in names if re.match(rf"{re.escape(name)}[ :]", at)}
+        found += [(name, at[len(name) :].strip(" :")) for name in sorted(begun, key=len, reverse=True)]
+    if problem.num_activities == 1:
+        found.append((problem.activities[0].name, at))
+    return found
+
+
+def label_called(given: Hashable | None, labels: Iterable[Hashable | None]) -> Hashable | None:
+    """The label that is meant: by itself, by its text, or as a cell without parentheses; None if none is.
+
+    Of labels that differ in their levels only, the levels alone: ``battery 60``.
+
+    >>> label_called("2,2", [(1, 2), (2, 2)])
+    (2, 2)
+    """
+    if not isinstance(given, str):
+        return next((label for label in labels if label == given), None)
+    listed = [label for label in labels if label is not None]
+    meant = [label for label in listed if _plain(str(label)) == _plain(given)]
+    if not meant and len({base_of(label) for label in listed}) == 1:
+        by_level = (label for label in listed if isinstance(label, LevelLabel))
+        meant = [label for label in by_level if _plain(", ".join(label.levels)) == _plain(given)]
+    return min(meant, key=lambda label: str(label) != given, default=None)
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[()\s]", "", text)

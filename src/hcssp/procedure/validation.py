@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from math import fsum
 from numbers import Real
 
@@ -15,11 +16,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hcssp.cssp.model import CSSP, bound_violations
-from hcssp.cssp.reachability import Backwards
+from hcssp.cssp.reachability import Backwards, can_reach_goal, reachable
+from hcssp.errors import DeadEnd
 from hcssp.numerics import PROBABILITY_TOLERANCE
-from hcssp.procedure.elements import Choice, Constraint, Outcome
-from hcssp.procedure.entries import reached_events
-from hcssp.procedure.model import HCSSP
+from hcssp.procedure.model import HCSSP, Activity, Choice, Constraint, Outcome, reached_events
 
 
 def violations(problem: HCSSP) -> list[str]:
@@ -199,7 +199,18 @@ def _reachability(problem: HCSSP) -> Iterator[str]:
 
 
 def _ending(problem: HCSSP) -> Iterator[str]:
-    """Events from which the end is not reached with certainty, whatever is chosen there and later.
+    """Events from which the end is not reached with certainty, whatever is chosen there and later."""
+    certain = search_for_end(problem).almost_sure().states
+    for event, name in enumerate(problem.events):
+        if not certain[event]:
+            yield (
+                f"event {name!r}: from here the end {problem.events[problem.end]!r} is not reached with "
+                "certainty, whatever is chosen; add a way to it"
+            )
+
+
+def search_for_end(problem: HCSSP) -> Backwards:
+    """The search among events for the end: states are the events first, rows the choices first.
 
     Of the exits of an activity that lead to several events, its policy is taken to decide. Where it cannot,
     that is a dead end for a solver to find.
@@ -222,11 +233,91 @@ def _ending(problem: HCSSP) -> Iterator[str]:
             num_states += 1
     rows, targets = zip(*moves, strict=True) if moves else ((), ())
     transitions = csr_array((np.ones(len(moves)), (rows, targets)), shape=(len(owners), num_states))
-    search = Backwards(transitions, np.array(owners, dtype=np.int64), np.arange(num_states) == problem.end)
-    certain = search.almost_sure().states
-    for event, name in enumerate(problem.events):
-        if not certain[event]:
-            yield (
-                f"event {name!r}: from here the end {problem.events[problem.end]!r} is not reached with "
-                "certainty, whatever is chosen; add a way to it"
-            )
+    return Backwards(transitions, np.array(owners, dtype=np.int64), np.arange(num_states) == problem.end)
+
+
+@contextmanager
+def explaining_dead_ends(problem: object) -> Iterator[None]:
+    """While a problem is solved: a dead end is reported by the names of its procedure, if there is one."""
+    try:
+        yield
+    except DeadEnd as error:
+        raise explained(problem, error) if isinstance(problem, HCSSP) else error from error
+
+
+def explained(problem: HCSSP, error: DeadEnd) -> DeadEnd:
+    """The same error by the names of the procedure: the activity, its place and the remedy.
+
+    Parameters
+    ----------
+    problem
+        The procedure that was to be solved.
+    error
+        What a method says about it, or about an activity or its flattened form.
+    """
+    text = None
+    for activity, state in _candidates(problem, error.trapped):
+        number = activity.cssp.state_index.get(state)
+        if number is not None and _is_trap(activity, number):
+            text = _in_activity(activity, state)
+            break
+    else:
+        text = _behind_event(problem, error.trapped)
+    if text is None:
+        return error
+    found = DeadEnd(text)
+    found.trapped = error.trapped
+    return found
+
+
+def _is_trap(activity: Activity, number: int) -> bool:
+    """Whether no goal of an activity can be reached from a state of it."""
+    return not activity.cssp.goals[number] and not can_reach_goal(activity.cssp)[number]
+
+
+def _in_activity(activity: Activity, state: Hashable) -> str:
+    """That a run may be trapped in a state of an activity, and what to do."""
+    cost = activity.cssp.cost_names[0]
+    place, remedy = f"activity {activity.name!r}", "with with_giving_up(cssp, penalty=...)"
+    remedy += f" or, on the command line, --give-up {cost}=500"
+    if activity.source:
+        place, remedy = activity.source, f"with the key 'give_up' there, as in 'give_up: {{{cost}: 500}}'"
+    return (
+        f"{place}: whatever is done it may be trapped, for example in state {state!r}, from which no "
+        f"goal can be reached; let it give up at a finite price {remedy}"
+    )
+
+
+def _behind_event(problem: HCSSP, trapped: Hashable | None) -> str | None:
+    """That a run is trapped in activities that follow an event, with all that need a way out.
+
+    None if it is not trapped at an event. Every event of a valid procedure has a way to the end, so that
+    there is such an activity: a capacity may leave too little for it.
+    """
+    if not (isinstance(trapped, tuple) and len(trapped) == 3 and trapped[0] == "event"):
+        return None
+    flattening = problem.flattening
+    found = reachable(flattening.cssp)
+    traps = []
+    for index, activity in enumerate(problem.activities):
+        flat = flattening.flat_state(index)
+        own = np.flatnonzero(~activity.cssp.goals & ~can_reach_goal(activity.cssp) & (flat >= 0))
+        own = own[found[flat[own]]]
+        if len(own):
+            traps.append((activity, activity.cssp.state_labels[int(own[0])]))
+    if not traps:
+        return None
+    others = ", ".join(repr(activity.name) for activity, _ in traps[1:])
+    return _in_activity(*traps[0]) + (f"; the same holds for {others}" if others else "")
+
+
+def _candidates(problem: HCSSP, trapped: Hashable | None) -> Iterator[tuple[Activity, Hashable]]:
+    """Activities and states that may be meant: a flattened procedure calls a state by its activity, too."""
+    if isinstance(trapped, tuple) and len(trapped) == 2:
+        yield from ((activity, trapped[1]) for activity in problem.activities if activity.name == trapped[0])
+    if isinstance(trapped, tuple) and len(trapped) == 3 and trapped[0] == "event":
+        for index, activity in enumerate(problem.activities):
+            choice = problem.choices[int(problem.activity_choice[index])]
+            if problem.events[choice.event] == trapped[1]:
+                yield activity, activity.entries.get(trapped[2], trapped[2])
+    yield from ((activity, trapped) for activity in problem.activities)

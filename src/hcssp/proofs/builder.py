@@ -1,6 +1,6 @@
-"""What a search tells while it works, and the certificate that comes of it.
+"""What a search learns while it works, and the certificate that follows from it.
 
-Everything that is told is made to hold before it is kept, so that the certificate proves a little less than
+Every statement is made to hold before it is kept, so that the certificate proves a little less than
 the search believes, but does prove it. Activities and their states and rows are those of the problem, flat
 rows those of :class:`~hcssp.procedure.flattening.Flattening`; a flat C-SSP is activity 0, and its row ``r``
 is flat row ``1 + r``, see :meth:`ProofBuilder.flat_row`.
@@ -31,27 +31,115 @@ True
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import chain
 from math import ceil, inf
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from hcssp.checker.arithmetic import grains
-from hcssp.checker.checking import Evidence
-from hcssp.checker.format import Certificate, Part, Statement, Use
-from hcssp.cssp.model import CSSP, BoolArray, FloatArray
+from hcssp.checker.checking import Evidence, leaf_regions
+from hcssp.checker.format import Certificate, Part, Potential, Statement, Use
+from hcssp.checker.layout import Layout
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.errors import NotProven
-from hcssp.procedure.model import HCSSP
-from hcssp.proofs.compilation import compiled, proposed_layout
-from hcssp.proofs.events import event_values, parts_of, rounded_down
-from hcssp.proofs.plans import ProvenPlan, proven_plan
-from hcssp.proofs.potential_store import PotentialStore
-from hcssp.proofs.region_tree import RegionTree
-from hcssp.proofs.visits import certain_visits
+from hcssp.cssp.preprocessing import UNDOMINATED, dominating_rows
+from hcssp.cssp.reachability import fewest_steps
+from hcssp.errors import ImproperPolicy, NotProven
+from hcssp.evaluation.chain import policy_chain
+from hcssp.evaluation.exact import expected_remaining
+from hcssp.procedure.model import HCSSP, as_procedure
+from hcssp.procedure.policy import ProcedurePolicy
+from hcssp.proofs.events import certain_visits, event_values, parts_of, rounded_down
+from hcssp.proofs.potentials import PotentialStore, feasible_values
+
+LEAF = -1
+"""Where a certificate's tree branches no more."""
+
+
+@dataclass
+class _Node:
+    """A region of policies: where it lies, and the best that is proven about it."""
+
+    parent: int = -1
+    forbidden: IntArray | None = None
+    branching: int = LEAF
+    children: tuple[int, ...] = ()
+    statement: Statement | None = None
+    bound: float = -inf
+
+
+class RegionTree:
+    """Keeps regions by number; that of all policies is 0.
+
+    Parameters
+    ----------
+    layout
+        The problem as the checker sees it.
+    never
+        The flat rows that are forbidden everywhere.
+    """
+
+    def __init__(self, layout: Layout, never: BoolArray) -> None:
+        self._layout, self._never = layout, never
+        self._nodes = [_Node()]
+        # What is known of a region of which nothing is proven: no cost is negative.
+        prices = (1.0, *[0.0] * len(layout.bounds))
+        self._nothing = Statement(prices, (0.0,) * layout.flattening.num_event_states, ())
+
+    def branch(self, node: int, row: int) -> tuple[int, int]:
+        """Split a region as a certificate's tree says it: a flat row is used in its state, or it is not."""
+        row_start = self._layout.flattening.row_start
+        if not 0 <= row < row_start[-1] or self._nodes[node].children:
+            raise ValueError(f"node {node} cannot be branched on flat row {row}")
+        region = self.forbidden(node)
+        parts = [part & ~region for part in leaf_regions((row, LEAF, LEAF), row_start, region)]
+        children = len(self._nodes), len(self._nodes) + 1
+        self._nodes += [_Node(node, np.flatnonzero(part)) for part in parts]
+        self._nodes[node].branching, self._nodes[node].children = row, children
+        return children
+
+    def forbidden(self, node: int) -> BoolArray:
+        """The flat rows that a region forbids, with those that are forbidden everywhere."""
+        region = self._never.copy()
+        while node >= 0:
+            if (forbidden := self._nodes[node].forbidden) is not None:
+                region[forbidden] = True
+            node = self._nodes[node].parent
+        return region
+
+    def keep(self, node: int, statement: Statement | None, bound: float) -> None:
+        """Keep what is proven about a region, if that is more than before; None proves that it is empty."""
+        if bound > self._nodes[node].bound:
+            self._nodes[node].statement, self._nodes[node].bound = statement, bound
+
+    def best(self, node: int) -> tuple[Statement | None, float]:
+        """The best statement about a region or one that holds it, None if it is empty, and the bound."""
+        found: tuple[Statement | None, float] = self._nothing, 0.0
+        while node >= 0:
+            if self._nodes[node].bound > found[1]:
+                found = self._nodes[node].statement, self._nodes[node].bound
+            node = self._nodes[node].parent
+        return found
+
+    def written(self) -> tuple[list[int], list[int]]:
+        """The tree as a certificate has it, in preorder, and its leaves in that order."""
+        tree: list[int] = []
+        leaves: list[int] = []
+        waiting = [0]
+        while waiting:
+            node = waiting.pop()
+            tree.append(self._nodes[node].branching)
+            if self._nodes[node].children:
+                waiting += reversed(self._nodes[node].children)
+            else:
+                leaves.append(node)
+        return tree, leaves
+
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +158,7 @@ class ProofBuilder:
     problem
         The problem, under its bounds.
     randomised
-        Whether what is proven is to hold for plans that draw lots, too, as long as nothing is branched: then
+        Whether what is proven is to hold for randomised policies, too, as long as nothing is branched: then
         no bound is rounded up to a cost that a deterministic plan can have.
 
     Attributes
@@ -103,6 +191,18 @@ class ProofBuilder:
         """The flat row of an activity's own row."""
         return int(self.layout.flattening.row_offset[activity]) + row
 
+    def problem_row(self, row: int) -> int:
+        """The flat row of a row of the problem: of the flattened procedure, or of a C-SSP."""
+        return self.flat_row(0, row) if isinstance(self._problem, CSSP) else row
+
+    def flat_values(self, values: FloatArray) -> FloatArray:
+        """The values of all flat states, from those of the states of the problem, see :meth:`problem_row`."""
+        if not isinstance(self._problem, CSSP):
+            return values
+        # As a procedure, it begins in an event and ends in one; its goals are that end.
+        first = float(self._problem.initial @ np.nan_to_num(values))
+        return np.concatenate([[first, 0.0], values[~self._problem.goals]])
+
     def add_potential(
         self, activity: int, weights: Sequence[float], values: npt.ArrayLike, forbidden: Iterable[int] = ()
     ) -> int:
@@ -115,7 +215,7 @@ class ProofBuilder:
         weights
             Of its own costs, the primary first; not negative.
         values
-            For each of its own states, goals included, what is to come at least under the weights, as a
+            For each of its own states, goals included, the least cost-to-go under the weights, as a
             solver knows it; ``nan`` where it knows nothing.
         forbidden
             The activity's own rows that the values did not consider.
@@ -141,7 +241,7 @@ class ProofBuilder:
         weights
             Of the whole problem's costs, the primary first.
         values
-            For each flat state what is to come at least, as a solver knows it; ``nan`` where it knows
+            For each flat state the least cost-to-go, as a solver knows it; ``nan`` where it knows
             nothing.
 
         Returns
@@ -296,7 +396,7 @@ class ProofBuilder:
         self.regions.keep(node, replace(draft, events=found), bound)
 
     def unaffordable(self, activity: int) -> list[int]:
-        """The rows of an activity that cost what a bound of 0 allows nobody to spend."""
+        """The rows of an activity that cost some of what a bound of 0 allows nothing of."""
         own = self.layout.never[self.layout.flattening.rows_of(activity)]
         found: list[int] = np.flatnonzero(own & ~self.layout.blocks[activity].dominated).tolist()
         return found
@@ -311,3 +411,228 @@ class ProofBuilder:
             return inf if least > 0 else -inf
         unit = self.layout.unit
         return rounded_down(ceil(least / unit) * unit if unit else least)
+
+
+def proposed_layout(problem: CSSP | HCSSP) -> Layout:
+    """The layout of a problem, with all activities that have equal arrays and all dominated rows."""
+    firsts: dict[tuple[object, ...], int] = {}
+    same: list[int] = []
+    pairs: list[tuple[int, int, int]] = []
+    seen: dict[int, int] = {}
+    for activity, each in enumerate(as_procedure(problem).activities):
+        if id(each.cssp) not in seen:
+            first = seen[id(each.cssp)] = firsts.setdefault(_key(each.cssp), activity)
+            if first == activity:
+                by = dominating_rows(each.cssp)
+                pairs += [(activity, row, int(by[row])) for row in np.flatnonzero(by != UNDOMINATED).tolist()]
+        same.append(seen[id(each.cssp)])
+    return Layout(problem, tuple(same), tuple(pairs))
+
+
+def _key(cssp: CSSP) -> tuple[object, ...]:
+    """What only C-SSPs with equal arrays have in common."""
+    matrix = cssp.transitions
+    arrays = [matrix.indptr, matrix.indices, matrix.data, cssp.row_start, cssp.goals, cssp.costs]
+    if (paid := cssp.transition_costs) is not None:
+        arrays += [paid.rows, paid.states, paid.probabilities, paid.costs]
+    return tuple((each.shape, np.ascontiguousarray(each).tobytes()) for each in arrays)
+
+
+def compiled(
+    layout: Layout, regions: RegionTree, potentials: Sequence[Potential], plan: ProvenPlan
+) -> Certificate:
+    """All that is proven of the leaves, with the plan.
+
+    Parameters
+    ----------
+    layout
+        The problem as the checker sees it.
+    regions, potentials
+        What is proven, and the potentials that statements about regions use, by number.
+    plan
+        The plan, with statements and potentials of its own.
+    """
+    tree, nodes = regions.written()
+    statements: dict[Statement, int] = {}
+    leaves: list[tuple[int | None, float]] = []
+    for statement, bound in map(regions.best, nodes):
+        number = None if statement is None else statements.setdefault(statement, len(statements))
+        leaves.append((number, bound))
+    kept = {
+        number: new
+        for new, number in enumerate(sorted({n for each in statements for _, n, _ in _uses_of(each)}))
+    }
+    renumbered = [_renumbered(statement, kept) for statement in statements]
+    shifted = {number: len(kept) + number for number in range(len(plan.potentials))}
+    return Certificate(
+        bounds=layout.bounds,
+        tree=tuple(tree),
+        leaves=tuple(leaves),
+        plan=plan.rows,
+        ranks=plan.ranks,
+        upper_bound=plan.upper_bound,
+        plan_statements=tuple(len(renumbered) + number for number in range(len(plan.statements))),
+        statements=(*renumbered, *(_renumbered(statement, shifted) for statement in plan.statements)),
+        potentials=(*(potentials[number] for number in kept), *plan.potentials),
+        same=layout.same,
+        dominated=layout.pairs,
+    )
+
+
+def _uses_of(statement: Statement) -> Iterator[Use]:
+    """All that a statement uses, in its parts as well."""
+    yield from statement.uses
+    for _, _, classes in statement.parts:
+        for each in classes:
+            yield from chain.from_iterable(each)
+
+
+def _renumbered(statement: Statement, numbers: Mapping[int, int]) -> Statement:
+    def again(uses: Iterable[Use]) -> tuple[Use, ...]:
+        return tuple((activity, numbers[number], share) for activity, number, share in uses)
+
+    parts = tuple(
+        (activity, tree, tuple(tuple(map(again, each)) for each in classes))
+        for activity, tree, classes in statement.parts
+    )
+    return replace(statement, uses=again(statement.uses), parts=parts)
+
+
+NOTHING = 2.0**-48
+"""The rounding of a difference, relative to what was subtracted."""
+
+
+def _no_numbers() -> IntArray:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class ProvenPlan:
+    """A plan that is proven to keep its bounds, and its part of a certificate.
+
+    Attributes
+    ----------
+    rows
+        A flat row for every flat state, -1 for none.
+    ranks
+        The fewest steps to the end from every flat state that it may reach, 0 for the others.
+    upper_bound
+        What it costs at most.
+    statements
+        One for each cost; their potentials are numbers of `potentials`.
+    by_chance
+        Whether chance decides somewhere where it goes.
+    """
+
+    rows: IntArray = field(default_factory=_no_numbers)
+    ranks: IntArray = field(default_factory=_no_numbers)
+    upper_bound: float = inf
+    statements: tuple[Statement, ...] = ()
+    potentials: tuple[Potential, ...] = ()
+    by_chance: bool = False
+
+
+def proven_plan(layout: Layout, rows: IntArray, allowed: Sequence[float | Fraction]) -> ProvenPlan | None:
+    """The plan that takes the flat `rows`, with its proof; None if it does not end or may break a bound.
+
+    Parameters
+    ----------
+    layout
+        The problem.
+    rows
+        A flat row for every flat state, -1 for none.
+    allowed
+        The largest costs that count as keeping the bounds; ``inf`` where there is none.
+    """
+    chain, policy = policy_chain(ProcedurePolicy(layout.procedure, rows))
+    try:
+        remaining = expected_remaining(chain, policy)
+    except ImproperPolicy:
+        return None
+    # Where the plan never goes, nothing is known about it, and nothing need be.
+    rows = np.where(np.isfinite(remaining[0]), rows, NO_ROW)
+    potentials: list[Potential] = []
+    evidence = Evidence(layout, potentials, rows)
+    statements: list[Statement] = []
+    for cost in range(len(remaining)):
+        uses = _uses(evidence, potentials, cost, remaining[cost])
+        if uses is None:
+            return None
+        weights = tuple(-float(index == cost) for index in range(len(remaining)))
+        draft = Statement(weights, (), uses)
+        parts = parts_of(evidence, draft)
+        found = event_values(evidence, evidence.beside_plan, parts, weights)
+        if found is None:
+            return None
+        statements.append(Statement(draft.weights, found, uses))
+    costs = [-each.events[layout.flattening.start] for each in statements]
+    if any(Fraction(cost) > most for cost, most in zip(costs[1:], allowed, strict=True)):
+        return None
+    possible = np.append(0, np.cumsum(chain.transitions.data > 0.0))[chain.transitions.indptr]
+    by_chance = bool((np.diff(possible)[np.isfinite(remaining[0])[chain.row_state]] > 1).any())
+    ranks, proof = _ranks(chain), (tuple(statements), tuple(potentials))
+    return ProvenPlan(rows, ranks, costs[0], *proof, by_chance)
+
+
+def _ranks(chain: CSSP) -> IntArray:
+    """From every state the fewest steps to the end that the only policy may take; 0 where it never ends."""
+    steps = chain.transitions.tocoo()
+    possible = steps.data > 0.0
+    heads, tails = steps.coords[1][possible], chain.row_state[steps.coords[0][possible]]
+    fewest = fewest_steps(tails, heads, chain.goals)
+    return np.where(np.isfinite(fewest), fewest, 0.0).astype(np.int64)
+
+
+class _Draft(NamedTuple):
+    """Values of an activity that are to hold on the plan's rows."""
+
+    activity: int
+    weights: FloatArray
+    values: FloatArray
+    allowed: BoolArray
+
+
+def _uses(
+    evidence: Evidence, potentials: list[Potential], cost: int, remaining: FloatArray
+) -> tuple[tuple[int, int, float], ...] | None:
+    """Potentials for one cost of the plan, of every activity it runs; they are appended to `potentials`."""
+    uses = []
+    for draft in _drafts(evidence, cost, remaining):
+        block = evidence.layout.blocks[draft.activity]
+        restored = feasible_values(block, draft.weights, draft.values, draft.allowed)
+        if restored is None:
+            return None
+        uses.append((draft.activity, len(potentials), 1.0))
+        weights = tuple(draft.weights.tolist())
+        potentials.append(Potential(draft.activity, weights, (), restored, of_plan=True))
+    return tuple(uses)
+
+
+def _drafts(evidence: Evidence, cost: int, remaining: FloatArray) -> list[_Draft]:
+    """The cost-to-go of one cost, negated, in every activity that the plan runs."""
+    layout, drafts = evidence.layout, []
+    weights = [Fraction(-(index == cost)) for index in range(1 + layout.procedure.num_constraints)]
+    chosen = [each for row, each in enumerate(layout.event_rows) if not evidence.beside_plan[row]]
+    executed = {run for each in chosen for _, run, _ in each[2]}
+    for activity in range(len(layout.blocks)):
+        own = np.array([float(weight) for weight in layout.own_weights(activity, weights)])
+        exits = layout.exits[activity]
+        if activity not in executed or (len(exits) == 1 and not own.any()):
+            continue
+        allowed = ~evidence.beside_plan[layout.flattening.rows_of(activity)]
+        values = -_own(layout, activity, remaining)
+        drafts.append(_Draft(activity, own, values, allowed))
+    return drafts
+
+
+def _own(layout: Layout, activity: int, everywhere: FloatArray) -> FloatArray:
+    """What flat states have in an activity; 0 where there is nothing."""
+    flat = layout.flattening.flat_state(activity)
+    own = np.nan_to_num(np.where(flat >= 0, everywhere[flat], 0.0))
+    exits = layout.exits[activity]
+    if len(exits) == 1:
+        # Relative to what follows, where digits are scarce; what is left of nothing is nothing.
+        follows = own[exits[0][0]]
+        own -= follows
+        own[np.abs(own) <= NOTHING * abs(follows)] = 0.0
+    return own

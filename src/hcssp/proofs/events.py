@@ -4,10 +4,10 @@ An activity with one exit costs what its potential says at its entry. One with s
 to leave by an exit for the difference of its potential between entry and exit. Where no event comes again,
 the values follow from the end backwards, in rational numbers that are rounded down.
 
-Otherwise every outcome that runs an activity is a node of its own whose rows are the exits, and the values of
-all nodes are found by policy iteration. If they do not quite hold in rational numbers, every choice is made
-cheaper by a margin that grows until they do. Nodes between which one can go to and fro for nothing have one
-value; they are one node, or a margin would make going round worth while.
+Otherwise every outcome that runs an activity with several exits is a node of its own whose rows are the
+exits, and the values of all nodes are found by policy iteration, with the steps of
+:mod:`hcssp.ssp.restoration`. If they do not hold in rational numbers, every row is given a slack that grows
+until they do.
 """
 
 from __future__ import annotations
@@ -20,28 +20,33 @@ from math import inf, nextafter
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csc_array, eye_array
+from scipy.sparse.linalg import splu
 
-from hcssp.checker.arithmetic import GRAIN, grains
+from hcssp.checker.arithmetic import GRAIN, UNIT, grains
 from hcssp.checker.checking import Evidence, Uses, level
 from hcssp.checker.format import Statement
-from hcssp.cssp.model import BoolArray, FloatArray, IntArray
-from hcssp.cssp.reachability import free_groups
-from hcssp.ssp.mending import FREE
+from hcssp.checker.layout import Layout
+from hcssp.cssp.model import BoolArray, FloatArray
+from hcssp.ssp.restoration import Restoration, RestorationParameters, Rows
 
-MARGINS = (0.0, 2.0**-50, 2.0**-47, 2.0**-43, 2.0**-37, 2.0**-30, 2.0**-23)
-"""What every choice is made cheaper by until the values hold, relative to the largest value."""
+MARGINS = (0.0, *(2.0**power for power in range(0, 40, 3)))
+"""The slack that every row is given until the values hold, as a multiple of its rounding."""
+
+ITERATION = RestorationParameters(free=1e-17, tight=1.0, solves=200)
+"""Policy iteration from values that are LOST times the largest cost: all rows count as almost tight."""
+
+SETTLED = 1e-13
+"""Policy iteration ends when no value changes by more than this share of itself."""
 
 LOST = 1e4
 """A dead end is worth this many times the largest value, so that no choice that leads there seems cheap."""
 
 ONE = 1 << GRAIN
-"""What is to come is counted in this part of one, so that no double is rounded."""
-
-MAX_ITERATIONS = 200
-MAX_SWEEPS = 4
+"""Costs-to-go are counted in this part of one, so that no double is rounded."""
 
 Number = int | Fraction
-"""Exactly what is to come or has to be paid, in multiples of ``2 ** -GRAIN``: a double is an integer then."""
+"""An exact cost-to-go or cost, in multiples of ``2 ** -GRAIN``: a double is an integer then."""
 
 Ends = Callable[[int, BoolArray], BoolArray]
 """From which states an activity, given its forbidden rows, can be ended almost surely."""
@@ -60,7 +65,7 @@ class _Outcome(NamedTuple):
     runs: bool = False
 
     def after(self, events: Sequence[Number]) -> Number:
-        """What is to come after the outcome, at least, times its probability."""
+        """The least cost-to-go after the outcome, times its probability."""
         follows = min((events[to] - exit_level for to, exit_level in self.exits), default=0)
         return self.probability * follows + self.entry
 
@@ -85,18 +90,9 @@ class _Choice(NamedTuple):
         return sum(each.after(events) - each.probability * before for each in self.outcomes)
 
     def value(self, events: Sequence[Number]) -> float:
-        """What is to come when the choice is made, at least."""
+        """The least cost-to-go when the choice is made."""
         total = sum(each.probability for each in self.outcomes)
         return _double_below(sum(each.after(events) for each in self.outcomes) + total * self.cost, total)
-
-
-class _Row(NamedTuple):
-    """A row of a node; `choice` tells what is chosen at an event state from the exit of an activity."""
-
-    node: int
-    cost: float
-    to: tuple[tuple[int, float], ...]
-    choice: bool
 
 
 def parts_of(evidence: Evidence, statement: Statement) -> Uses:
@@ -147,22 +143,7 @@ def event_values(
     if given and given[end] <= 0.0 and _hold(choices, given):
         return given
     found = _backwards(choices, num_events, end)
-    if found is not None:
-        return found
-    costs = _costs(choices)
-    lost = LOST * (1.0 + max(map(abs, costs), default=0.0))
-    # An exit that nobody should take has a cost far below zero, which says nothing about the others.
-    largest = max((cost for cost in costs if cost > 0.0), default=max(map(abs, costs), default=0.0))
-    nodes, rows = _rows(choices, num_events)
-    rows += _ways_out(rows, nodes, end, lost)
-    group = _groups(rows, nodes, FREE * largest)
-    for margin in MARGINS:
-        values = _solved(rows, group, end, margin * largest)
-        events = None if values is None else _lowered(choices, num_events, end, values, group)
-        if events is not None:
-            return events
-    zeros = (0.0,) * num_events
-    return zeros if _hold(choices, zeros) else None
+    return _iterated(choices, num_events, end) if found is None else found
 
 
 def _choices(evidence: Evidence, rows: Iterable[int], parts: Uses, weights: Sequence[float]) -> list[_Choice]:
@@ -191,7 +172,7 @@ def _costs(choices: Iterable[_Choice]) -> list[float]:
 
 
 def _backwards(choices: Sequence[_Choice], num_events: int, end: int) -> tuple[float, ...] | None:
-    """The values from the end backwards; None if one may come to an event again."""
+    """The values from the end backwards; None if an event may recur."""
     after: dict[int, list[_Choice]] = {}
     for choice in choices:
         after.setdefault(choice.state, []).append(choice)
@@ -232,122 +213,72 @@ def _may_get_lost(
     return False
 
 
-def _rows(choices: Sequence[_Choice], num_events: int) -> tuple[int, list[_Row]]:
-    """How many nodes there are, the event states first, and their rows."""
-    nodes, found = num_events, []
-    for choice in choices:
-        total = sum(each.probability for each in choice.outcomes)
-        to = []
-        for each in choice.outcomes:
-            share = float(each.probability / total)
-            if not each.runs:
-                to.append((each.exits[0][0], share))
-                continue
-            found += [_Row(nodes, cost, ((target, 1.0),), choice=False) for target, cost in each.costs()]
-            to.append((nodes, share))
-            nodes += 1
-        found.append(_Row(choice.state, float(choice.cost / ONE), tuple(to), choice=True))
-    return nodes, found
+def _iterated(choices: Sequence[_Choice], num_events: int, end: int) -> tuple[float, ...] | None:
+    """The values where an event may come again: by policy iteration, with a margin that makes them hold."""
+    largest = max(map(abs, _costs(choices)), default=0.0) or 1.0
+    rows, num_nodes = _rows(choices, num_events, end)
 
+    def missing(values: FloatArray, margin: float) -> FloatArray:
+        tails, heads = values[rows.state[rows.step_row]], values[rows.heads]
+        moves = rows.probabilities * (heads - tails)
+        sizes = rows.probabilities * (np.abs(heads) + np.abs(tails))
+        size = np.abs(rows.costs) + np.bincount(rows.step_row, sizes, len(rows.costs))
+        return 8.0 * UNIT * margin * size - (rows.costs + np.bincount(rows.step_row, moves, len(rows.costs)))
 
-def _ways_out(rows: Sequence[_Row], nodes: int, end: int, cost: float) -> list[_Row]:
-    """A dear row to the end from every node from which it is not reached almost surely."""
-    alive, kept = set(range(nodes)), list(rows)
-    while True:
-        reached, grows = {end}, True
-        while grows:
-            fresh = {row.node for row in kept if any(node in reached for node, _ in row.to)} - reached
-            reached |= fresh
-            grows = bool(fresh)
-        if reached >= alive:
-            break
-        alive &= reached
-        kept = [row for row in kept if row.node in alive and all(node in alive for node, _ in row.to)]
-    return [_Row(node, cost, ((end, 1.0),), choice=True) for node in range(nodes) if node not in alive]
-
-
-def _groups(rows: Sequence[_Row], nodes: int, nothing: float) -> IntArray:
-    """Numbers of groups of nodes between which one can go to and fro for nothing."""
-    free = np.array([abs(row.cost) <= nothing for row in rows], dtype=np.bool_)
-    arrows = [(number, row.node, head) for number, row in enumerate(rows) for head, _ in row.to]
-    columns = np.array(arrows, dtype=np.int64).reshape(-1, 3).T
-    return free_groups(nodes, columns[0], columns[1], columns[2], free)[0]
-
-
-def _solved(rows: Sequence[_Row], group: IntArray, end: int, margin: float) -> FloatArray | None:
-    """The least expected cost of every node if every choice costs `margin` less; None if that fails."""
-    count = int(group.max()) + 1
-    leaving = [row for row in rows if any(group[head] != group[row.node] for head, _ in row.to)]
-    moves = np.zeros((len(leaving), count))
-    for number, row in enumerate(leaving):
-        for head, probability in row.to:
-            moves[number, group[head]] += probability
-    costs = np.array([row.cost - margin * row.choice for row in leaving])
-    owner = np.array([group[row.node] for row in leaving], dtype=np.int64)
-    values = _policy_iteration(moves, costs, owner, int(group[end]))
-    return None if values is None else values[group]
-
-
-def _policy_iteration(moves: FloatArray, costs: FloatArray, owner: IntArray, end: int) -> FloatArray | None:
-    """The least expected cost of every node, if the end is reached almost surely from all of them."""
-    nodes = moves.shape[1]
-    chosen = np.full(nodes, -1, dtype=np.int64)
-    attached = np.arange(nodes) == end
-    while True:
-        # From the end backwards, so that the first policy is proper.
-        found = np.flatnonzero(~attached[owner] & (moves[:, attached] > 0.0).any(axis=1))
-        if len(found) == 0:
-            break
-        chosen[owner[found]] = found
-        attached[owner[found]] = True
-    live = np.flatnonzero(chosen >= 0)
-    values = np.zeros(nodes)
-    for _ in range(MAX_ITERATIONS):
-        used = chosen[live]
-        try:
-            values[live] = np.linalg.solve(np.eye(len(live)) - moves[np.ix_(used, live)], costs[used])
-        except np.linalg.LinAlgError:
+    # A node from which the end is not reached keeps this value, so that nothing that leads there is cheap.
+    values = np.full(num_nodes, LOST * largest)
+    values[end] = 0.0
+    restoration = Restoration(rows, values, missing, ITERATION)
+    for _ in range(ITERATION.solves):
+        before = restoration.values
+        if not restoration.solve(0.0, raises=True):
             return None
-        gains = costs + moves @ values - values[owner]
-        better = np.flatnonzero((gains < -1e-12 * (1.0 + np.abs(values[owner]))) & (owner != end))
-        if len(better) == 0:
+        if np.all(np.abs(restoration.values - before) <= SETTLED * np.abs(before)):
             break
-        better = better[np.argsort(-gains[better], kind="stable")]
-        chosen[owner[better]] = better
-    return values
+    for margin in MARGINS:
+        restoration.solve(margin, raises=True)
+        found = restoration.values[:num_events].tolist()
+        if found[end] <= 0.0 and _hold(choices, found):
+            return tuple(found)
+    zeros = (0.0,) * num_events
+    return zeros if _hold(choices, zeros) else None
 
 
-def _lowered(
-    choices: Sequence[_Choice], num_events: int, end: int, values: FloatArray, group: IntArray
-) -> tuple[float, ...] | None:
-    """The event states' values, lowered where rounding asks for it; None if it goes on asking."""
-    members = [np.flatnonzero(group[:num_events] == each).tolist() for each in group[:num_events]]
-    events: list[Number] = [grains(value) for value in values[:num_events].tolist()]
-    for state in members[end]:
-        events[state] = 0
-    for _ in range(MAX_SWEEPS):
-        holding = True
-        for choice in reversed(choices):
-            gain = choice.gain(events)
-            if gain >= 0:
-                continue
-            own = members[choice.state]
-            # What comes back at once is lowered with the state itself.
-            leaving = sum(each.probability for each in choice.outcomes if _leaves(each, own))
-            if leaving == 0:
-                return None
-            lowered = grains(_double_below(events[choice.state] * leaving + gain, leaving))
-            for member in own:
-                events[member] = lowered
-            holding = False
-        if holding:
-            return tuple(float(value / ONE) for value in events)
-    return None
+def _rows(choices: Sequence[_Choice], num_events: int, end: int) -> tuple[Rows, int]:
+    """The choices as rows of event states, and the number of nodes.
 
-
-def _leaves(outcome: _Outcome, members: Sequence[int]) -> bool:
-    """Whether an outcome may lead to an event state that is not among `members`."""
-    return any(target not in members for target, _ in outcome.exits)
+    An outcome that runs an activity with several exits is a node of its own, with a row for each exit.
+    """
+    owners: list[int] = []
+    costs: list[float] = []
+    steps: list[tuple[int, int, float]] = []
+    num_nodes = num_events
+    for choice in choices:
+        total, cost, row = sum(each.probability for each in choice.outcomes), choice.cost / ONE, len(owners)
+        owners.append(choice.state)
+        costs.append(0.0)
+        for outcome in choice.outcomes:
+            share, exits = float(outcome.probability / total), outcome.costs()
+            if len(exits) == 1:
+                ((head, paid),) = exits
+                cost += share * paid
+            else:
+                head, num_nodes = num_nodes, num_nodes + 1
+                steps += [(len(owners) + number, to, 1.0) for number, (to, _) in enumerate(exits)]
+                owners += [head] * len(exits)
+                costs += [paid for _, paid in exits]
+            steps.append((row, head, share))
+        costs[row] = float(cost)
+    step_row, heads, shares = zip(*sorted(steps), strict=True) if steps else ((), (), ())
+    return Rows(
+        allowed=np.ones(len(owners), dtype=np.bool_),
+        costs=np.array(costs),
+        state=np.array(owners, dtype=np.int64),
+        step_row=np.array(step_row, dtype=np.int64),
+        heads=np.array(heads, dtype=np.int64),
+        probabilities=np.array(shares, dtype=np.float64),
+        goals=np.arange(num_nodes) == end,
+    ), num_nodes
 
 
 def rounded_down(number: Fraction) -> float:
@@ -360,3 +291,90 @@ def _double_below(number: Number, divisor: Number) -> float:
     """The largest double that is not above a number divided by another."""
     nearest = float(number / (divisor * ONE))
     return nearest if grains(nearest) * divisor <= number else nextafter(nearest, -inf)
+
+
+MAX_SWEEPS = 40
+"""So often all event states are gone through."""
+
+DAMPINGS = (2.0**-48, 2.0**-42, 2.0**-36, 2.0**-30)
+"""Every step of the equations is made less likely by so much, until their solution holds in spite of
+rounding."""
+
+Sources = dict[int, list[tuple[int, Fraction]]]
+"""For an event state those that certainly lead to it, and with what probability."""
+
+
+def certain_visits(layout: Layout, region: BoolArray) -> tuple[float, ...]:
+    """Numbers of visits of the event states that every policy without the rows of `region` reaches.
+
+    Parameters
+    ----------
+    layout
+        The problem.
+    region
+        The forbidden flat rows.
+    """
+    start = layout.flattening.start
+    visits = [0.0] * layout.flattening.num_event_states
+    order, sources = _certain_steps(layout, region)
+    for sweep in range(MAX_SWEEPS if order else 0):
+        changed = False
+        for state in order:
+            more = rounded_down(_visited(state, start, sources, visits))
+            changed |= more > visits[state]
+            visits[state] = more
+        if not changed:
+            break
+        if sweep == 1:
+            # Some event state comes again.
+            visits = [max(pair) for pair in zip(visits, _solved(order, start, sources, visits), strict=True)]
+    return tuple(visits)
+
+
+def _certain_steps(layout: Layout, region: BoolArray) -> tuple[list[int], Sources]:
+    """The event states that are certainly reached, sooner ones first, and what leads to them."""
+    follows: dict[int, list[int]] = {}
+    sources: Sources = {}
+    ending = layout.flat.almost_sure(~region)[0]
+    for state, probability, _, _, after in layout.decided(region):
+        if len(after) == 1 and ending[state]:
+            follows.setdefault(state, []).extend(after)
+            sources.setdefault(after.pop(), []).append((state, probability))
+    start = layout.flattening.start
+    order = [start] if ending[start] else []
+    known = {*order}
+    for state in order:
+        new = [event for event in dict.fromkeys(follows.get(state, ())) if event not in known]
+        known.update(new)
+        order += new
+    return order, sources
+
+
+def _visited(state: int, start: int, sources: Sources, visits: list[float]) -> Fraction:
+    """How often a state is visited if the others are visited as often as `visits` says."""
+    into = (Fraction(visits[source]) * chance for source, chance in sources.get(state, ()))
+    return sum(into, Fraction(state == start))
+
+
+def _solved(order: list[int], start: int, sources: Sources, visits: list[float]) -> list[float]:
+    """Visits that are nearly as many as the equations say, and not above what follows from them."""
+    place = {state: number for number, state in enumerate(order)}
+    steps = [
+        (place[state], place[source], float(chance))
+        for state in order
+        for source, chance in sources.get(state, ())
+        if source in place
+    ]
+    into, out, chances = np.array(steps).T
+    shape = len(order), len(order)
+    matrix = csc_array((chances, (into.astype(np.int64), out.astype(np.int64))), shape=shape)
+    first = np.zeros(len(order))
+    first[place[start]] = 1.0
+    for damping in DAMPINGS:
+        solution = splu(csc_array(eye_array(len(order)) - (1.0 - damping) * matrix)).solve(first)
+        found = visits.copy()
+        for state, times in zip(order, solution.tolist(), strict=True):
+            found[state] = max(times, 0.0)
+        if all(found[state] <= _visited(state, start, sources, found) for state in order):
+            return found
+    return visits

@@ -1,7 +1,7 @@
 """What a search writes down while it works: the regions it split, and what it learnt about each.
 
 That is a few numbers for each region: prices, or weights that refute it. The potentials that prove it are
-asked of the oracle when somebody wants a certificate (:mod:`hcssp.proofs.assembly`), and then for the leaves
+asked of the oracle when a certificate is wanted (:mod:`hcssp.proofs.assembly`), and then for the leaves
 alone. So a search may always be recorded.
 
 >>> import numpy as np
@@ -25,7 +25,7 @@ import numpy as np
 from hcssp.cssp.model import FloatArray
 from hcssp.dual.ascent import Dual
 from hcssp.dual.oracle import Oracle
-from hcssp.ssp.region import Region
+from hcssp.ssp.scalar_problem import Region
 
 Split = int | tuple[int, int]
 """The row that a region was split on, or -1 for none; with how many rows of its orbit one part uses, if there
@@ -88,7 +88,7 @@ class SearchRecord:
 
     @classmethod
     def of_parts(cls, oracle: Oracle[Any], count: int) -> SearchRecord:
-        """A record that begins with so many regions, numbered from 0, of which another record knows more."""
+        """A record that begins with `count` regions, numbered from 0, of which another record knows more."""
         return cls(oracle, [_Region() for _ in range(count)])
 
     def graft(self, numbers: Sequence[int], parts: SearchRecord) -> list[int]:
@@ -129,7 +129,7 @@ class SearchRecord:
         Parameters
         ----------
         splits, weights
-            As :meth:`skeleton` tells them.
+            As :meth:`skeleton` returns them.
         oracle
             Knows what rows can be exchanged for others; without it, the regions are not known.
 
@@ -150,7 +150,8 @@ class SearchRecord:
                 continue
             orbit = [row]
             if oracle is not None and count:
-                orbit = oracle.orbit(record.region(number), row)
+                symmetry = oracle.strategies.symmetry
+                orbit = [row] if symmetry is None else symmetry.orbit(record.region(number), row)
             waiting.extend(reversed(record._split(number, orbit, count)))
         if waiting:
             raise ValueError(f"{len(waiting)} regions are missing")
@@ -190,7 +191,7 @@ class SearchRecord:
         -------
         list
             The leaves, with weights that are worth trying; nothing if there are no splits, or some are on
-            rows that there are not: then the search begins anew.
+            rows that there are not: then the search begins again.
         """
         splits, weights = self.skeleton()
         rows = [each.orbit[0] for each in self._regions if each.children]
@@ -203,18 +204,22 @@ class SearchRecord:
 
     def region(self, number: int) -> Region:
         """The policies that a region holds, in terms of the oracle's rows."""
+        return Region(frozenset[int]().union(*self.path(number)))
+
+    def path(self, number: int) -> list[frozenset[int]]:
+        """The rows of the oracle that each split forbids on the way from all policies to a region."""
         if self.oracle is None:
             raise RuntimeError("nothing was recorded, so no region has rows")
-        forbidden: set[int] = set()
+        found: list[frozenset[int]] = []
         while (parent := self._regions[number].parent) >= 0:
             above = self._regions[parent]
             if number == above.children[0]:
-                for row in above.orbit[: above.count or 1]:
-                    forbidden.update(_siblings(self.oracle, row))
+                used = above.orbit[: above.count or 1]
+                found.append(frozenset(each for row in used for each in _siblings(self.oracle, row)))
             else:
-                forbidden.update(above.orbit[max(above.count - 1, 0) :])
+                found.append(frozenset(above.orbit[max(above.count - 1, 0) :]))
             number = parent
-        return Region(frozenset(forbidden))
+        return found[::-1]
 
     def split(self, region: int, row: int) -> tuple[int, int]:
         """Split a region: the oracle's `row` is used in its state, or it is not.
@@ -229,8 +234,8 @@ class SearchRecord:
     def split_orbit(self, region: int, orbit: Sequence[int], count: int = 1) -> tuple[int, int]:
         """Split a region: the first `count` rows of an orbit are used, or those from the last of them on not.
 
-        A policy that uses so many of them or more is worth as much as one of the first part, and one that
-        uses fewer as much as one of the other; see :meth:`hcssp.dual.oracle.Oracle.orbit`.
+        A policy that uses at least `count` of them is worth as much as one of the first part, and one that
+        uses fewer as much as one of the other; see :meth:`hcssp.dual.oracle.Symmetry.orbit`.
 
         Returns
         -------
@@ -304,7 +309,7 @@ class SearchRecord:
             self.oracle.release()
 
     def __getstate__(self) -> dict[str, Any]:
-        # An oracle knows more than a message can hold, and whoever gets it has one.
+        # An oracle is too large for a message, and the receiver has one.
         return {"oracle": None, "_regions": self._regions}
 
     def _learn(self, region: int, bound: float, weights: FloatArray | None, counted: bool = False) -> None:

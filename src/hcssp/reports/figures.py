@@ -1,27 +1,59 @@
-"""Figures for people and for JSON: bounds are rounded so that what is told stays true, and nothing is NaN.
+"""Figures for people and for JSON: bounds are rounded to the safe side, and nothing is NaN.
 
-A figure has as many digits as it needs to be told apart from those beside it: four decimals, or four digits
+A figure has as many digits as it needs to differ from those beside it: four decimals, or four digits
 that mean something if it is smaller than one, and more where it would look the same as its bound.
+
+Figures of a cost or a probability, as people read them: a probability is a percentage.
+
+>>> from hcssp.procedure.product import with_probability
+>>> from hcssp.scenarios import small_building
+>>> building = with_probability(small_building(), "locked out", of="door-locked", at_most=0.25)
+>>> measure = Measure.of(building, "locked out")
+>>> measure.expected, measure.given(0.25), measure.used(0.2, 0.25)
+('probability of door-locked', '25%', '20%')
+>>> damage = Measure.of(building, "damage")
+>>> damage.expected, damage.given(0.25), damage.used(0.2, 0.25)
+('expected damage', '0.25', '0.2000')
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from math import floor, isfinite, log10
 
 import numpy as np
 
 from hcssp.numerics import tolerated
+from hcssp.procedure import HCSSP
+from hcssp.procedure.description import expected
 
 DIGITS = 4
+
+
 _MOST_DIGITS = 12
 """More than these are noise of double precision."""
 
+
+_MOST_IN_TABLE = 6
+"""Significant digits of a figure in a table."""
+
+
+_TRACE = "< 1e-9"
+"""A smaller figure of a table, or probability, that is not zero."""
+
+
+_LEAST_DECIMAL = 1e-6
+"""A smaller figure is written with a power of ten in a table, where zeros would make a column wide."""
+
+
 _SAME = 1e-9
-"""Figures that differ by no more than this share are told as one."""
+"""Figures that differ by no more than this share are printed as one."""
+
 
 _LARGE, _SMALL = 1e15, 1e-9
-"""Beyond these a figure is told with a power of ten."""
+"""Beyond these a figure is printed with a power of ten."""
+
 
 _EVERY_DIGIT = Context(prec=400)
 """Enough for the largest number there is; with fewer digits, rounding a large one is an error."""
@@ -61,15 +93,43 @@ def rounded(value: float, digits: int = DIGITS) -> str:
 
 
 def in_table(value: float | None) -> str:
-    """A figure of a table: four decimals unless it needs more, so that they stand below one another.
+    """A figure of a table: four decimals unless it needs more, and at most six significant digits.
 
     >>> in_table(2.0), in_table(0.000012), in_table(None), in_table(1e99)
     ('2.0000', '0.000012', '-', '1e+99')
+    >>> in_table(144.62237), in_table(1234567.8)
+    ('144.622', '1234570')
+    >>> in_table(0.000000010948), in_table(5.9e-30)
+    ('1.095e-08', '< 1e-9')
     """
     if value is None:
         return "-"
+    if 0.0 < value < _LEAST_DECIMAL:
+        return _TRACE if value < _SMALL else f"{value:.{DIGITS}g}"
+    if isfinite(value) and 100.0 <= abs(value) < _LARGE:
+        # Six digits that mean something, of whatever size.
+        few = float(f"{value:.{_MOST_IN_TABLE}g}")
+        return f"{few:.{max(0, _table_digits(few))}f}"
     text = rounded(value)
     return f"{value:.{DIGITS}f}" if text.lstrip("-").isdigit() else text
+
+
+def table_down(value: float) -> str:
+    """A lower bound in a table: :func:`rounded_down` to at most six significant digits.
+
+    >>> table_down(144.91259), table_down(27.71919), table_down(1234567.8)
+    ('144.912', '27.7191', '1234560')
+    """
+    return rounded_down(value, _table_digits(value))
+
+
+def table_up(value: float) -> str:
+    """An upper bound in a table: :func:`rounded_up` to at most six significant digits.
+
+    >>> table_up(144.91251), table_up(27.71911)
+    ('144.913', '27.7192')
+    """
+    return rounded_up(value, _table_digits(value))
 
 
 def distinct(value: float, *others: float, digits: int = DIGITS) -> str:
@@ -108,13 +168,23 @@ def between(lower: float, upper: float) -> str:
     return f"between {rounded_down(lower, digits)} and {rounded_up(upper, digits)}"
 
 
-def given(value: float) -> str:
-    """A figure that somebody gave, such as a bound or a probability, as it was given.
+def an_expected(name: str) -> str:
+    """An expected cost in a sentence, without its unit: "an expected time", "expected minutes"."""
+    return f"{'' if name.endswith('s') else 'an '}expected {name}"
+
+
+def in_unit(problem: HCSSP, name: str, figure: str) -> str:
+    """A figure with the unit of its cost, if it has one: "of 318.8 s"."""
+    return f"{figure} {problem.unit_of(name)}".rstrip()
+
+
+def given(value: float, digits: int = 9) -> str:
+    """A figure that was given, such as a bound or a probability, as it was given.
 
     >>> given(0.99), given(2.0)
     ('0.99', '2')
     """
-    return f"{value:.9g}"
+    return f"{value:.{digits}g}"
 
 
 def rounded_down(value: float, digits: int = DIGITS) -> str:
@@ -152,7 +222,7 @@ def percent(share: float) -> str:
 
 
 def times(count: float) -> str:
-    """How often, in words.
+    """How often, as a text.
 
     >>> times(1.0), times(0.0099)
     ('once', '0.0099 times')
@@ -161,7 +231,7 @@ def times(count: float) -> str:
 
 
 def used(cost: float, bound: float, digits: int = DIGITS) -> str:
-    """What is used of a bound, told apart from the bound unless it is the whole of it.
+    """What is used of a bound, different from the bound unless it is the whole of it.
 
     >>> used(0.009996, 0.01), used(2.0, 2.0), used(1.99999, 2.0)
     ('0.009996', '2', '1.99999')
@@ -176,8 +246,14 @@ def breaks(cost: float, bound: float) -> bool:
 
 
 def _decimals(value: float, digits: int) -> int:
-    """So many decimals that a small figure keeps as many digits that mean something."""
+    """The number of decimals with which a small figure keeps its significant digits."""
     return max(digits, digits - 1 - floor(log10(abs(value))))
+
+
+def _table_digits(value: float) -> int:
+    """The decimals of a figure in a table; below zero, whole tens are counted."""
+    small = not isfinite(value) or abs(value) < 100.0
+    return DIGITS if small else _MOST_IN_TABLE - 1 - floor(log10(abs(value)))
 
 
 def _directed(value: float, digits: int, direction: str) -> str:
@@ -187,3 +263,62 @@ def _directed(value: float, digits: int, direction: str) -> str:
         return f"{coarse.normalize():e}"
     decimals = digits if value == 0.0 else _decimals(value, digits)
     return f"{exact.quantize(Decimal(1).scaleb(-decimals), direction, _EVERY_DIGIT):f}"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """The texts for a cost or a constraint.
+
+    Attributes
+    ----------
+    name
+        What to call it, with its unit.
+    expected
+        What to call what a plan has of it.
+    is_probability
+        Whether it is a probability.
+    """
+
+    name: str
+    expected: str
+    is_probability: bool = False
+
+    @classmethod
+    def of(cls, problem: HCSSP, name: str) -> Measure:
+        """That of the primary cost or a constraint of a problem."""
+        return cls(problem.called(name), expected(problem, name), bool(problem.probability_of(name)))
+
+    def given(self, value: float, digits: int = 9) -> str:
+        """A figure that was given, such as a bound."""
+        return self._with_percent(given(self._scaled(value), digits))
+
+    def rounded(self, value: float) -> str:
+        """A computed figure."""
+        if self._is_trace(value):
+            return _TRACE
+        return self._with_percent(rounded(self._scaled(value)))
+
+    def in_table(self, value: float | None) -> str:
+        """A figure of a table."""
+        if value is None or not isfinite(value) or not self.is_probability:
+            return in_table(value)
+        return self.rounded(value)
+
+    def used(self, cost: float, bound: float, digits: int = DIGITS) -> str:
+        """What is used of a bound, different from the bound unless it is the whole of it."""
+        if self._is_trace(cost) and cost < bound:
+            return _TRACE
+        return self._with_percent(used(self._scaled(cost), self._scaled(bound), digits))
+
+    def _is_trace(self, value: float) -> bool:
+        return self.is_probability and 0.0 < value < _SMALL
+
+    def _scaled(self, value: float) -> float:
+        return 100.0 * value if self.is_probability else value
+
+    def _with_percent(self, text: str) -> str:
+        if not self.is_probability:
+            return text
+        # Zeros behind the decimals of a percentage say nothing.
+        short = text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+        return f"{short}%"

@@ -5,16 +5,14 @@ from __future__ import annotations
 from math import nan
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from hcssp.contract.plan import Plan
 from hcssp.cssp.model import CSSP
-from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
+from hcssp.cssp.policy import DeterministicPolicy, RandomisedPolicy
+from hcssp.display import frame
+from hcssp.evaluation.chain import policy_chain
 from hcssp.evaluation.exact import expected_remaining
-from hcssp.frames import frame
-from hcssp.procedure import policy_chain
 from hcssp.procedure.policy import ProcedurePolicy
-from hcssp.reports.summary import activity_summaries
+from hcssp.reports.plan_text import activity_summaries
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -24,8 +22,8 @@ def policy_frame(plan: Plan) -> DataFrame:
     """What is done where, as a ``pandas.DataFrame``.
 
     The columns are the policy's own (state and action; in a procedure the activity before them, ``""`` at an
-    event), the expected visits, and for each cost what is still to come in expectation from there to the
-    end: ``"time to come"``. That is not a number where the plan never gets.
+    event), the expected visits, and for each cost the expected cost from there to the
+    end: ``"time to go"``. That is not a number where the plan never gets.
 
     Raises
     ------
@@ -36,16 +34,17 @@ def policy_frame(plan: Plan) -> DataFrame:
     """
     policy = plan.policy
     made = policy.to_frame()
-    acting = np.flatnonzero(policy.rows != NO_ROW)
     chain: CSSP
-    only: DeterministicPolicy
+    only: DeterministicPolicy | RandomisedPolicy
     if isinstance(policy, ProcedurePolicy):
         chain, only = policy_chain(policy)
     else:
         chain, only = policy.problem, policy
+    # The frame has a line for each row that is taken.
+    acting = chain.row_state if isinstance(policy, ProcedurePolicy) else chain.row_state[policy.taken[0]]
     made["visits"] = (plan.evaluation or plan.evaluate()).visits[acting]
     for name, values in zip(chain.cost_names, expected_remaining(chain, only), strict=True):
-        made[f"{name} to come"] = values[acting]
+        made[f"{name} to go"] = values[acting]
     return made
 
 
@@ -53,9 +52,9 @@ def activities_frame(plan: Plan) -> DataFrame:
     """The activities of a plan, as a ``pandas.DataFrame`` by name.
 
     The columns are the expected executions and, expected *for one execution*, the primary cost and for each
-    constraint that counts the activity its usage and the budget it was allotted (which is its usage unless
-    the method allots more): ``"damage usage"``, ``"damage budget"``. Weighted with the executions, costs and
-    usages add up to those of the plan. What does not apply is not a number.
+    constraint that counts the activity its usage and, if the method allocates budgets, the budget allocated
+    to it: ``"damage usage"``, ``"damage budget"``. Weighted with the executions, costs and usages add up to
+    those of the plan. What does not apply is not a number.
 
     Raises
     ------
@@ -74,7 +73,8 @@ def activities_frame(plan: Plan) -> DataFrame:
     }
     for name in names:
         columns[f"{name} usage"] = [_figure(each.usage.get(name)) for each in summaries]
-        columns[f"{name} budget"] = [_figure(each.budget.get(name)) for each in summaries]
+        if plan.budgets:
+            columns[f"{name} budget"] = [_figure(each.budget.get(name)) for each in summaries]
     return frame(columns, index="activity")
 
 

@@ -1,4 +1,4 @@
-"""A report as one page of HTML that holds everything it needs: no network, no other files.
+"""Reports as one page of HTML that holds everything it needs: no network, no other files.
 
 The page's text, style and scripts are files of this package in ``page``; writing puts them and the data into
 one document. Its content security policy forbids every request, so that nothing can be fetched by mistake.
@@ -7,17 +7,40 @@ one document. Its content security policy forbids every request, so that nothing
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from html import escape
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from math import inf
 from pathlib import Path
 from typing import Any
 
+from hcssp.contract.plan import Plan
 from hcssp.files.atomic import write_atomically
+from hcssp.reports.figures import plain
+from hcssp.reports.page_data import curve_bounds, draw_curve, page_data, varied_constraints
+from hcssp.reports.sweep_tables import aim_of, axis_name, claims_of, reported_constraints
+from hcssp.solving.sweep import Sweep
+from hcssp.solving.trade_off import CurvePoint, TradeOff
+from hcssp.version import __version__
 
 _SCRIPTS = tuple(
-    f"{name}.js" for name in ("drawing", "charts", "levels", "map", "procedure", "runs", "tables", "app")
+    f"{name}.js"
+    for name in (
+        "drawing",
+        "charts",
+        "levels",
+        "map",
+        "site",
+        "cells",
+        "procedure",
+        "runs",
+        "tables",
+        "compare",
+        "app",
+    )
 )
 
 
@@ -99,3 +122,144 @@ def save_page(path: str | Path, data: Mapping[str, Any]) -> None:
         If the file cannot be written.
     """
     write_atomically(path, page_html(data))
+
+
+def save_report(
+    plan: Plan,
+    path: str | Path,
+    *,
+    vary: str | None = None,
+    points: int = 11,
+    time_limit: float = 20.0,
+    seed: int = 0,
+    curve: TradeOff | None = None,
+) -> None:
+    """Write one page of HTML about a plan, which needs no network.
+
+    Parameters
+    ----------
+    plan
+        What is reported; it must have a policy.
+    path
+        Where to write the page.
+    vary
+        The constraint whose bound the slider moves at first; by default the scarcest. The page offers every
+        other bound as well.
+    points
+        About how many positions the slider has; 0 for no slider.
+    time_limit
+        Seconds to work on the plans of the slider.
+    seed
+        The seed of the simulated runs.
+    curve
+        The curve, if it is at hand; else those of all bounds are drawn.
+
+    Raises
+    ------
+    NoSolution
+        If the plan has no policy.
+    CannotWrite
+        If the file cannot be written.
+    """
+    curves = curves_around(plan, vary, points, time_limit) if curve is None else [curve]
+    save_page(path, page_data(plan, *curves, seed=seed))
+
+
+_LEAST_SHARE = 4
+"""Each of n curves has at least the n-th part of the time divided by this."""
+
+
+def curves_around(
+    plan: Plan,
+    vary: str | None = None,
+    points: int = 11,
+    time_limit: float = inf,
+    on_point: Callable[[str, CurvePoint], object] | None = None,
+) -> list[TradeOff]:
+    """The trade-off curves around a plan's bounds, one for each, as far as they get.
+
+    That of `vary`, or else of the scarcest bound, comes first and has half of the time, or all that the
+    others leave; each has a part of the time, however long those before it took.
+    Around a plan of an implicit problem there are none: its curve would need all states. Nor are there where
+    one choice per event is asked for.
+    """
+    solved = plan.as_procedure()
+    if plan.problem.is_part or solved.problem.limits_choices:
+        return []
+    curves: list[TradeOff] = []
+    waiting = varied_constraints(solved, vary) if points else []
+    left, least = time_limit, time_limit / (_LEAST_SHARE * max(1, len(waiting)))
+    while waiting:
+        constraint = waiting.pop(0)
+        began = time.perf_counter()
+        bounds = curve_bounds(solved, constraint, points)
+        if bounds:
+            share = max(left if not waiting else left / 2, least)
+            report = None if on_point is None else partial(on_point, constraint)
+            curves.append(draw_curve(solved, constraint, bounds, time_limit=share, on_point=report))
+        left = max(0.0, left - (time.perf_counter() - began))
+    return curves
+
+
+def save_sweep_page(sweep: Sweep, path: str | Path) -> None:
+    """Write the page; a reader never sees half of it.
+
+    Raises
+    ------
+    CannotWrite
+        If the file cannot be written.
+    """
+    write_atomically(path, sweep_html(sweep))
+
+
+def sweep_html(sweep: Sweep) -> str:
+    """The page."""
+    folder = files("hcssp.reports") / "page"
+    name = sweep.problem or "problem"
+    parts = (f"The {aim_of(sweep)} for {len(sweep.points)} combinations of what may vary", claims_of(sweep))
+    lead = f"{', '.join(filter(None, parts))}."
+    texts = {
+        "title": escape(f"{name}: what if?"),
+        "name": escape(name),
+        "lead": escape(lead),
+        "version": escape(__version__),
+    }
+    scripts = [folder / "drawing.js", folder / "sweep.js"]
+    return filled_page(folder / "sweep.html", scripts, texts, sweep_data(sweep))
+
+
+def sweep_data(sweep: Sweep) -> dict[str, Any]:
+    """What the page's scripts draw; infinities are nothing."""
+    return {
+        "problem": {
+            "name": sweep.problem,
+            "primary": sweep.primary,
+            "judged": sweep.judged,
+            "greatest": sweep.reward is not None,
+            "constraints": reported_constraints(sweep),
+            "probabilities": list(sweep.probabilities),
+            "called": dict(sweep.called),
+        },
+        "axes": [
+            {
+                "name": axis.name,
+                "label": axis_name(sweep, axis),
+                "bound": axis.is_bound,
+                "values": [plain(value) for value in axis.numbers],
+            }
+            for axis in sweep.axes
+        ],
+        "points": [
+            {
+                "at": [axis.numbers.index(point.at(axis)) for axis in sweep.axes],
+                "status": point.status.value,
+                "own": plain(point.figure) if point.found else None,
+                "limit": plain(point.limit),
+                "randomised": plain(point.randomised),
+                "costs": {name: plain(value) for name, value in point.costs.items()},
+                "prices": {name: plain(value) for name, value in point.prices.items()},
+                "message": point.message,
+            }
+            for point in sweep.points
+        ],
+    }

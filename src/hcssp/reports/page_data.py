@@ -1,39 +1,807 @@
-"""Everything that a page shows, as one object of plain numbers, texts and lists: no numpy, no NaN.
+"""Everything that a page shows of a plan, as one object of plain numbers, texts and lists: no numpy, no NaN.
 
-Problem and places are told once, then the plans along the trade-off curve, the curve itself, and how the
-proven interval narrowed over time.
+Problem and map are written once, then for every bound that is varied the plans along its trade-off curve,
+and how the proven interval narrowed over time. The points of a curve lie on both sides of the reported
+bound: from the least that can be kept to a multiple of it, or to what the cheapest plan of all uses.
+
+Where an activity on a grid goes is one byte a cell, in base64. A byte is zero where the policy never goes,
+and otherwise ``4 * level + heading``: the heading a position in :data:`hcssp.cssp.grid.DIRECTIONS`, the level
+from 1 to 63 the visits of one execution on a logarithmic scale over six powers of ten. Equal activities of
+different plans share one entry of the :class:`CellPool`. What a cell costs, the cost-to-go there, and the
+plan's file are compressed (:func:`packed`), and unpacked by the script when they are needed.
+
+A simulated run is a list of legs, one for each execution of an activity; an event takes no step.
 """
 
 from __future__ import annotations
 
-from math import isfinite
+import json
+import re
+import time
+import zlib
+from base64 import b64encode
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil, floor, inf, isfinite, log10
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from hcssp.contract.plan import Plan, ProcedurePlan
+from hcssp.contract.proof import Interval
+from hcssp.cssp.grid import DIRECTIONS, GridWorld, PlacedGrid
+from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.product import joined_by_level
+from hcssp.errors import UnknownName
+from hcssp.evaluation.chain import induced_chain, policy_chain
+from hcssp.evaluation.exact import expected_remaining
+from hcssp.evaluation.robustness import Influence, influences
+from hcssp.evaluation.simulation import Simulation, Walk, steps_of
 from hcssp.files.fingerprint import fingerprint
-from hcssp.procedure import HCSSP
-from hcssp.procedure.aim import Aim
-from hcssp.procedure.units import called
-from hcssp.reports.candidates import along_curve
-from hcssp.reports.figures import given, plain, short
-from hcssp.reports.judged import JudgedCurve, limit, own
-from hcssp.reports.levels import levels_data
-from hcssp.reports.placement import Panel, place, sheet_size
-from hcssp.reports.plan_data import PlanWriter
-from hcssp.reports.procedure_graph import graph_data
-from hcssp.reports.words import history_of, why_it_stopped
+from hcssp.files.plan_file import plan_document
+from hcssp.procedure import HCSSP, Flattening, ProcedurePolicy
+from hcssp.procedure.description import Aim
+from hcssp.reports.charts import JudgedCurve, bound_on, histogram, limit, look_ahead, own
+from hcssp.reports.figures import Measure, plain, short
+from hcssp.reports.plan_text import (
+    choice_summaries,
+    decision_summaries,
+    history_of,
+    in_brief,
+    joined_choices,
+    joined_decisions,
+    verification_of,
+    what_is_proven,
+    what_it_costs,
+    what_more_would_save,
+    why_it_stopped,
+)
+from hcssp.reports.procedure_graph import Panel, graph_data, levels_data, place, sheet_size
+from hcssp.reports.rooms import drawn_world, part_of, visited_cells
+from hcssp.solving.trade_off import CurvePoint, TradeOff, trade_off
 from hcssp.version import __version__
 
 if TYPE_CHECKING:
     from hcssp.solving.trade_off import TradeOff
 
+
+CURVE_GAP = 3e-4
+"""The relative gap at which a point of the curve is done: finer than what can be seen of it."""
+
+
+NOTHING = 1e-12
+"""A least cost below this share of the cheapest plan's is shown as none."""
+
+
+_BEYOND = 5.0
+"""How many times the reported bound the curve goes on to, if a larger bound still helps."""
+
+
+def varied_constraints(plan: ProcedurePlan, wanted: str | None = None) -> list[str]:
+    """The constraints whose bounds are worth varying: first the one that is wanted, then the scarcest.
+
+    Those without a bound are left out, unless one is wanted or no other has one.
+
+    Raises
+    ------
+    UnknownName
+        If there is no constraint of the wanted name.
+    """
+    problem, names = plan.problem, plan.problem.constraint_names
+    if wanted is not None and wanted not in names:
+        raise UnknownName("constraint", wanted, names)
+    # A curve is about the whole, and a limit about each execution of a use.
+    whole = [each for each in problem.constraints if each.per is None]
+    bounded = [each for each in whole if isfinite(each.at_most)] or whole
+    prices = (plan.prices or _prices(plan)) if len(bounded) > 1 else {}
+    # A price is for a unit; what counts is what the whole bound is worth.
+    worth = {
+        each.name: prices.get(each.name, 0.0) * (each.at_most if isfinite(each.at_most) else 1.0)
+        for each in bounded
+    }
+    order = sorted(worth, key=lambda name: -worth[name])
+    return order if wanted is None else [wanted, *(name for name in order if name != wanted)]
+
+
+def _prices(plan: ProcedurePlan) -> dict[str, float]:
+    """The prices of the plan's bounds, for a plan that comes without them: those of the dual."""
+    from hcssp.dual.ascent import maximise
+    from hcssp.ssp.scalar_problem import Region
+
+    dual = maximise(plan.memory.oracle(plan.problem), Region())
+    if dual.infeasible:
+        return {}
+    return dict(zip(plan.problem.constraint_names, map(float, dual.prices), strict=True))
+
+
+def curve_bounds(plan: ProcedurePlan, constraint: str, count: int) -> list[float]:
+    """At which bounds to look: about `count`, the problem's own among them if it is finite."""
+    from hcssp.ssp.scalar_problem import Region
+
+    names = plan.problem.constraint_names
+    index = names.index(constraint)
+    own = plan.problem.constraints[index].at_most
+    oracle = plan.memory.oracle(plan.problem)
+    weights = np.zeros(1 + len(names))
+    weights[1 + index] = 1.0
+    safest = oracle.minimise(weights, Region())
+    cheapest = oracle.minimise(np.eye(1, 1 + len(names))[0], Region())
+    if safest is None or cheapest is None:
+        return []
+    least, most = (float(each.point.costs[1 + index]) for each in (safest, cheapest))
+    return spaced(least, own, max(least, most), count)
+
+
+def spaced(least: float, own: float, most: float, count: int) -> list[float]:
+    """Round numbers between `least` and about `most`, half of them on either side of `own`.
+
+    >>> spaced(0.0, 2.0, 100.0, 9)
+    [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.5, 6.7, 10.0]
+    >>> spaced(1.2345, float("inf"), 3.0, 4)
+    [1.3, 1.9, 2.5, 3.0]
+    """
+    # What is left of a cost of nothing after rounding is no bound of interest.
+    least = least if least > NOTHING * most else 0.0
+    if not isfinite(own) or not least <= own <= most:
+        found = {_round_up(value) for value in np.linspace(least, most, max(2, count)).tolist()}
+        kept = {own} if isfinite(own) and own >= least else set()
+        return sorted(found | kept)
+    lower = max(2, count // 2 + 1)
+    below = [_round_up(value) for value in np.linspace(least, own, lower).tolist()[:-1]]
+    upper = max(0, count - lower)
+    end = min(most, max(_BEYOND * own, least + 0.1 * (most - least)))
+    if own > 0.0 and end > own:
+        above = [_round_up(value) for value in np.geomspace(own, end, upper + 1).tolist()[1:]]
+    else:
+        above = [_round_up(value) for value in np.linspace(own, end, upper + 1).tolist()[1:]]
+    return sorted({value for value in below if value < own} | {own} | {v for v in above if v > own})
+
+
+def draw_curve(
+    plan: ProcedurePlan,
+    constraint: str,
+    bounds: Sequence[float],
+    time_limit: float = inf,
+    on_point: Callable[[CurvePoint], object] | None = None,
+) -> TradeOff:
+    """The trade-off curve at `bounds`; Ctrl-C ends it with the points that are done."""
+    began = time.perf_counter()
+    done: list[CurvePoint] = []
+
+    def keep(point: CurvePoint) -> None:
+        done.append(point)
+        if on_point is not None:
+            on_point(point)
+
+    try:
+        return trade_off(plan.problem, constraint, bounds, CURVE_GAP, time_limit, keep, memory=plan.memory)
+    except KeyboardInterrupt:
+        return TradeOff.interrupted(plan.problem, constraint, done, time.perf_counter() - began)
+
+
+def _with_proofs_of(own: ProcedurePlan, curve: TradeOff) -> ProcedurePlan:
+    """A plan with the price and the lower bound that a curve has found at its own bound."""
+    for point in curve.points:
+        if point.bound != own.bounds[curve.constraint]:
+            continue
+        if own.prices is None and point.price is not None:
+            # A plan from an old file comes without prices.
+            own = replace(own, prices={curve.constraint: point.price})
+        lower = min(max(own.lower_bound, point.lower_bound), own.upper_bound)
+        if own.upper_bound < inf and lower > own.lower_bound:
+            own = replace(own, proof=Interval(lower, own.upper_bound, own.tolerances.optimality))
+    return own
+
+
+def along_curve(own: ProcedurePlan, curve: TradeOff | None) -> tuple[list[ProcedurePlan], int]:
+    """The curve's plans, ascending in the bound, and the position of the reported one among them.
+
+    A point at the reported bound is the reported plan. Neighbours inherit what it proves: its lower bound
+    holds for smaller bounds. Under a larger bound the reported plan takes the place of a plan that costs
+    more, and of none.
+    """
+    if curve is None:
+        return [own], 0
+    own, own_bound = _with_proofs_of(own, curve), own.bounds[curve.constraint]
+    below: list[ProcedurePlan] = []
+    above: list[ProcedurePlan] = []
+    for point in curve.points:
+        if point.bound == own_bound or not (point.plan.found or own_bound < point.bound):
+            continue
+        prices_there = None if point.price is None else {**(own.prices or {}), curve.constraint: point.price}
+        if point.bound > own_bound and point.upper_bound > own.upper_bound:
+            lower = min(point.lower_bound, own.upper_bound)
+            there = own.problem.with_bounds({curve.constraint: point.bound})
+            better = own.under(there).as_procedure()
+            above.append(replace(better, prices=prices_there, proof=Interval(lower, own.upper_bound)))
+            continue
+        if not point.plan.found:
+            continue
+        found = replace(point.plan.as_procedure(), prices=prices_there)
+        if point.bound < own_bound:
+            lower = min(max(found.lower_bound, own.lower_bound), found.upper_bound)
+            below.append(replace(found, proof=Interval(lower, found.upper_bound)))
+        else:
+            above.append(found)
+    return [*below, own, *above], len(below)
+
+
+def _round_up(value: float) -> float:
+    """Two significant digits, never less than `value`."""
+    if value <= 0.0:
+        return 0.0
+    digits = 1 - floor(log10(value))
+    scaled = value * 10.0**digits
+    # What is a round number already, but for rounding, stays as it is.
+    return float(round(ceil(scaled - 1e-9) * 10.0**-digits, max(0, digits)))
+
+
+LEVELS = 63
+
+
+DECADES = 6.0
+
+
+def levels(visits: FloatArray, most: float) -> IntArray:
+    """The visits as levels, 0 for none; ``most`` has the highest.
+
+    >>> levels(np.array([0.0, 1e-9, 0.001, 1.0]), 1.0).tolist()
+    [0, 1, 32, 63]
+    """
+    found = np.zeros(len(visits), dtype=np.int64)
+    some = visits > 0.0
+    below = -np.log10(visits[some] / most)
+    found[some] = np.clip(np.rint(LEVELS - below * (LEVELS - 1) / DECADES), 1, LEVELS)
+    return found
+
+
+class CellPool:
+    """The encoded grids of a page, each of them once."""
+
+    def __init__(self) -> None:
+        self.entries: list[dict[str, Any]] = []
+        self._known: dict[tuple[str, float | None, int], int] = {}
+
+    def add(self, world: GridWorld, visited: IntArray, headings: IntArray, often: FloatArray) -> int:
+        """Encode where an activity goes, and return the entry's number.
+
+        Parameters
+        ----------
+        world
+            The grid.
+        visited, headings, often
+            As of :func:`~hcssp.reports.rooms.visited_cells`, for one execution.
+        """
+        most = float(often.max()) if len(often) else 0.0
+        canvas = np.zeros((world.height + 2, world.width + 2), dtype=np.uint8)
+        columns, lines = visited.T
+        canvas[lines, columns] = 4 * levels(often, most) + headings
+        cells, highest = b64encode(canvas.tobytes()).decode("ascii"), short(most)
+        key = (cells, highest, world.width)
+        if key not in self._known:
+            self._known[key] = len(self.entries)
+            self.entries.append({"width": world.width + 2, "most": highest, "cells": cells})
+        return self._known[key]
+
+
+def packed(value: Any) -> str:
+    """An object for the page's script to unpack when it is needed: as JSON, deflated, in base64."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return b64encode(zlib.compress(text.encode("ascii"), 9)).decode("ascii")
+
+
+_STEPS_OF_A_SCALE = 20_000
+"""A figure of a cell is written as a multiple of the largest one divided by this."""
+
+
+@dataclass(frozen=True)
+class CellFigures:
+    """What is known of the visited cells of an activity, beyond visits and headings.
+
+    Attributes
+    ----------
+    cells
+        The cells, row by row, as the script reads them from a :class:`CellPool`.
+    within
+        For each state that is visited, the position of its cell.
+    states, weights
+        Those states, and their visits.
+    """
+
+    cells: IntArray
+    within: IntArray
+    states: IntArray
+    weights: FloatArray
+
+    @classmethod
+    def of(cls, world: GridWorld, cells: IntArray, rows: IntArray, visits: FloatArray) -> CellFigures:
+        """Those of the visited cells of an activity, of which `rows` and `visits` are given by state."""
+        width = world.width + 2
+        keys = np.sort(cells[:, 1] * width + cells[:, 0])
+        states = np.flatnonzero((rows != NO_ROW) & (visits > 0.0))
+        own = world.cells[states, 1] * width + world.cells[states, 0]
+        within = np.minimum(np.searchsorted(keys, own), max(0, len(keys) - 1))
+        kept = keys[within] == own if len(keys) else np.zeros(len(states), dtype=np.bool_)
+        ordered = np.column_stack((keys % width, keys // width))
+        return cls(ordered, within[kept], states[kept], visits[states[kept]])
+
+    def mean(self, values: FloatArray) -> FloatArray:
+        """The mean over the visits to each cell, of values of the states."""
+        total = np.bincount(self.within, self.weights * values[self.states], len(self.cells))
+        return np.asarray(total / np.bincount(self.within, self.weights, len(self.cells)))
+
+    def written(self, values: FloatArray) -> list[Any]:
+        """The means, short: a unit, and the differences from cell to cell in this unit."""
+        means = self.mean(values)
+        unit = float(np.abs(means).max(initial=0.0)) / _STEPS_OF_A_SCALE
+        if unit == 0.0:
+            return [0.0, []]
+        return [short(unit), np.diff(np.rint(means / unit).astype(np.int64), prepend=0).tolist()]
+
+    def actions(self, cssp: CSSP, names: Sequence[str]) -> dict[str, str]:
+        """What is done in the cells where that is not one step in one direction, by the cell's position.
+
+        `names` are the actions in `states`.
+        """
+        by_cell: dict[int, list[int]] = {}
+        for position, cell in enumerate(self.within.tolist()):
+            by_cell.setdefault(cell, []).append(position)
+        found = {}
+        for cell, members in by_cell.items():
+            kinds = [names[each] for each in members]
+            if len(set(kinds)) == 1 and kinds[0] in DIRECTIONS:
+                continue
+            labels = [cssp.state_labels[int(self.states[each])] for each in members]
+            conditions: dict[str, list[str]] = {}
+            for text, joined in joined_by_level(labels, kinds, False):
+                conditions.setdefault(kinds[joined[0]], []).append(text)
+            texts = [
+                name + (f" if {' or '.join(when)}" if len(conditions) > 1 and all(when) else "")
+                for name, when in conditions.items()
+            ]
+            found[str(cell)] = "; ".join(texts)
+        return found
+
+
+MAX_STEPS = 20_000
+
+
+_STEPS = {(0, -1): "0", (1, 0): "1", (0, 1): "2", (-1, 0): "3", (0, 0): "4"}
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run.
+
+    Attributes
+    ----------
+    states
+        The flat states that are passed, events included; the last is the end unless the run was cut off.
+    costs
+        What leaving each of them costs, one line a state; nothing for the last.
+    finished
+        Whether it reached the end.
+    """
+
+    states: IntArray
+    costs: FloatArray
+    finished: bool
+
+    @property
+    def totals(self) -> FloatArray:
+        """The sum of each cost."""
+        return np.asarray(self.costs.sum(axis=0))
+
+
+def draw_runs(policy: ProcedurePolicy, count: int, seed: int = 0, max_steps: int = MAX_STEPS) -> list[Run]:
+    """Follow `policy` `count` times; the same seed gives the same runs.
+
+    Parameters
+    ----------
+    policy
+        What to follow; it should reach the end almost surely.
+    count
+        How many runs.
+    seed
+        The seed of the runs.
+    max_steps
+        Where a run is cut off.
+    """
+    flattening = policy.problem.flattening
+    chain, only_policy = policy_chain(policy)
+    steps = steps_of(chain, only_policy)
+    walk = Walk(chain, steps, np.full(count, flattening.start), np.random.default_rng(seed))
+    states = np.full(count, flattening.start)
+    passed = [states]
+    paid = []
+    for under_way, taken in walk.go(max_steps):
+        states, costs = states.copy(), np.zeros((count, len(chain.costs)))
+        states[under_way] = steps.state[taken]
+        costs[under_way] = steps.costs(chain, taken).T
+        passed.append(states)
+        paid.append(costs)
+    ways = np.array(passed)
+    # A line for every state on the way; the last one is left by no step.
+    spent = np.array([*paid, np.zeros((count, len(chain.costs)))])
+    runs = []
+    for run in range(count):
+        ended = np.flatnonzero(ways[:, run] == flattening.end)
+        way = ways[: ended[0] + 1 if len(ended) else len(ways), run]
+        runs.append(Run(way, spent[: len(way), run], bool(len(ended))))
+    return runs
+
+
+def run_data(flattening: Flattening, run: Run) -> dict[str, Any]:
+    """A run for a page: its legs, what every step costs, and the sums.
+
+    A leg through a grid is its first cell and a digit for each step: a position in
+    :data:`hcssp.cssp.grid.DIRECTIONS`, or 4 for staying; one through a table only its number of steps.
+    """
+    legs: list[dict[str, Any]] = []
+    events: list[int] = []
+    is_event = run.states < flattening.num_event_states
+    edges = np.flatnonzero(np.diff(np.concatenate([[True], is_event, [True]]).astype(np.int8)))
+    first_events = run.states[: edges[0]] if len(edges) else run.states
+    before = [int(flattening.event_states[state][0]) for state in first_events]
+    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+        following = edges[edges > end][0] if np.any(edges > end) else len(run.states)
+        events = [int(flattening.event_states[state][0]) for state in run.states[end:following]]
+        legs.append(_leg(flattening, run.states[begin:end], run.states[end : end + 1], events))
+    aim = Aim.of(flattening.problem)
+    acting = run.costs[~is_event] @ aim.matrix.T
+    return {
+        "before": before,
+        "legs": legs,
+        "costs": _run_lengths(acting),
+        "totals": [short(total) for total in aim.reported(run.totals)],
+        "finished": run.finished,
+    }
+
+
+def _leg(flattening: Flattening, states: IntArray, reached: IntArray, events: list[int]) -> dict[str, Any]:
+    activity = int(np.searchsorted(flattening.state_offset, states[0], side="right")) - 1
+    cssp = flattening.problem.activities[activity].cssp
+    local = np.flatnonzero(~cssp.goals)[states - flattening.state_offset[activity]]
+    leg: dict[str, Any] = {"activity": activity, "events": events, "steps": len(states)}
+    world = cssp.world
+    if world is not None:
+        cells = world.cells[local]
+        if len(reached):
+            cells = np.vstack([cells, _goal_cell(flattening, activity, world, cells[-1], int(reached[0]))])
+        moves = np.clip(np.diff(cells, axis=0), -1, 1).tolist()
+        leg["cell"] = cells[0].tolist()
+        leg["moves"] = "".join(_STEPS[column, row] for column, row in moves)
+    return leg
+
+
+def _goal_cell(
+    flattening: Flattening, activity: int, world: GridWorld, last: IntArray, reached: int
+) -> IntArray:
+    """The goal that a leg ended in: of those that lead to the event that was reached, the nearest.
+
+    An exit is no cell; a run that leaves by one does so from its last cell.
+    """
+    goals = flattening.problem.activities[activity].cssp.goals
+    fitting = np.flatnonzero(goals & (flattening.flat_state(activity) == reached))
+    cells = world.cells[fitting[fitting < len(world.cells)]]
+    distances = np.abs(cells - last).sum(axis=1)
+    if not len(cells) or (world.exit_names and distances.min() > 1):
+        return last
+    nearest: IntArray = cells[np.argmin(distances)]
+    return nearest
+
+
+def _run_lengths(costs: FloatArray) -> list[list[float | int | None]]:
+    """Equal neighbours together: a count, then the costs."""
+    if not len(costs):
+        return []
+    changes = np.flatnonzero(np.any(np.diff(costs, axis=0) != 0.0, axis=1)) + 1
+    starts = np.concatenate([[0], changes])
+    counts = np.diff(np.concatenate([starts, [len(costs)]]))
+    return [
+        [int(count), *(short(cost) for cost in costs[start])]
+        for start, count in zip(starts, counts, strict=True)
+    ]
+
+
+MOST = 8
+"""Figures that are listed for each cost; more rings than these hide the map."""
+
+
+_CELL = re.compile(r"\((-?\d+), (-?\d+)\)")
+
+
+def influence_in_words(influence: Influence, measure: Measure) -> str:
+    """What would change by how much if a figure were one percent of itself larger.
+
+    >>> burnt = Influence("hall", "run", "fire", 0.1, 0.02)
+    >>> print(influence_in_words(burnt, Measure("damage", "expected damage")))
+    +0.02  the 10% of reaching fire from hall, run
+    """
+    change = changed_by(influence, measure)
+    if influence.action == "":
+        return f"{change}  {influence.state}: {influence.figure:g}"
+    where = f"{place_name(influence.state)}, {place_name(influence.action)}"
+    if influence.successor is None:
+        return f"{change}  the cost {measure.rounded(influence.figure)} in {where}"
+    odds = f"{100.0 * influence.figure:.3g}%"
+    return f"{change}  the {odds} of reaching {place_name(influence.successor)} from {where}"
+
+
+def changed_by(influence: Influence, measure: Measure) -> str:
+    """By how much a cost changes, with its sign; of a probability, in percent."""
+    return f"{100.0 * influence.change:+.4g}%" if measure.is_probability else f"{influence.change:+.4g}"
+
+
+def place_name(label: Hashable) -> str:
+    """What to call an event, or a state of an activity."""
+    if isinstance(label, tuple) and len(label) == 2 and isinstance(label[0], str):
+        return f"{label[0]} {label[1]}"
+    return str(label)
+
+
+def influence_data(plan: ProcedurePlan) -> dict[str, list[dict[str, Any]]]:
+    """For each cost the strongest influences: as texts, and where on the map."""
+    problem = plan.problem
+    found = influences(problem, plan.policy, most=MOST)
+    return {
+        name: [
+            {
+                "words": influence_in_words(each, Measure.of(problem, name)),
+                "change": short(each.change),
+                **_where(problem, each.state),
+            }
+            for each in strongest
+        ]
+        for name, strongest in zip(Aim.of(problem).names, found, strict=True)
+    }
+
+
+def _where(problem: HCSSP, label: Hashable) -> dict[str, Any]:
+    """The activity and the cell of a state, if it lies on a grid."""
+    if not (isinstance(label, tuple) and len(label) == 2):
+        return {}
+    index = next((at for at, each in enumerate(problem.activities) if each.name == label[0]), None)
+    cell = _CELL.match(str(label[1]))
+    if index is None or cell is None or problem.world(index) is None:
+        return {}
+    return {"activity": index, "cell": [int(cell[1]), int(cell[2])]}
+
+
+_STATES_SHOWN = 12
+
+
+@dataclass(eq=False)
+class PlanWriter:
+    """Writes plans of one problem; equal activities are written once.
+
+    Attributes
+    ----------
+    fingerprint
+        That of the problem.
+    worlds
+        The grids that are drawn, by activity.
+    runs
+        How many runs of each plan are listed step by step.
+    samples
+        How many runs the distribution of costs is drawn from.
+    seed
+        The seed of the runs.
+    pool
+        The grids written so far.
+    """
+
+    fingerprint: str
+    worlds: Mapping[int, GridWorld | None]
+    runs: int = 24
+    samples: int = 4000
+    seed: int = 0
+    pool: CellPool = field(default_factory=CellPool)
+
+    def write(self, plan: ProcedurePlan) -> dict[str, Any]:
+        """A plan as data for the page."""
+        problem, evaluation = plan.problem, plan.costs
+        flattening = problem.flattening
+        costs = {name: evaluation.cost(name) for name in evaluation.cost_names}
+        aim, claim = Aim.of(problem), plan.claim
+        drawn = draw_runs(plan.policy, self.runs, self.seed) if self.runs else []
+        chain, only_policy = policy_chain(plan.policy)
+        here = induced_chain(chain, only_policy).costs
+        to_go = np.nan_to_num(expected_remaining(chain, only_policy), nan=0.0)
+        figures = [aim.matrix @ here, aim.matrix @ to_go]
+        activities = [self._activity(plan, aim, index, figures) for index in range(problem.num_activities)]
+        return {
+            "bounds": {each.name: plain(each.at_most) for each in problem.constraints},
+            "costs": dict(zip(aim.names, map(plain, aim.reported(evaluation.costs)), strict=True)),
+            "limit": plain(limit(plan)),
+            "own": plain(own(plan)),
+            "word": "proven" if verification_of(plan) is None else "verified",
+            "claimed": None if claim is None else plain(aim.limit(claim.lower_bound)),
+            "prices": None
+            if plan.prices is None
+            else {name: short(price) for name, price in plan.prices.items()},
+            "brief": in_brief(plan, costs),
+            "words": [
+                sentence
+                for sentence in (
+                    what_it_costs(problem, costs),
+                    what_is_proven(plan),
+                    what_more_would_save(problem, plan.prices),
+                )
+                if sentence
+            ],
+            "choices": [short(count, 9) for count in choice_counts(plan)],
+            "conditions": choice_conditions(plan),
+            "activities": [activity for activity, _ in activities],
+            "finished": plan.gap <= CURVE_GAP,
+            "randomised": plan.policy.is_randomised,
+            "more": packed(
+                {
+                    "document": plan_document(plan, self.fingerprint),
+                    "cells": [cells for _, cells in activities],
+                }
+            ),
+            "runs": [run_data(flattening, run) for run in drawn],
+            "outlook": outlook_data(look_ahead(plan, self.samples, self.seed)) if self.samples > 1 else None,
+            "influences": influence_data(plan),
+        }
+
+    def _activity(
+        self, plan: ProcedurePlan, aim: Aim, index: int, figures: Sequence[FloatArray]
+    ) -> tuple[dict[str, Any], list[Any]]:
+        """An activity, and the figures of its visited cells.
+
+        `figures` are the costs of a step from each flat state, and the costs-to-go there.
+        """
+        flattening, share = plan.problem.flattening, plan.costs.activities[index]
+        allocated = plan.budgets.get(share.name, {})
+        written: dict[str, Any] = {
+            "executions": short(share.expected_executions, 9),
+            "cost": short(aim.share(share.cost, share.usage) or 0.0, 9),
+            "usage": {name: short(used, 9) for name, used in share.usage.items() if name in aim.others},
+            "allocated": {
+                name: short(each * share.expected_executions, 9)
+                for name, each in allocated.items()
+                if name in share.usage and name in aim.others
+            },
+        }
+        if not share.expected_executions > 0.0:
+            return written, []
+        cssp, world = plan.problem.activities[index].cssp, self.worlds[index]
+        first, last = flattening.state_offset[index : index + 2]
+        inner = ~cssp.goals
+
+        def by_state(flat: FloatArray) -> FloatArray:
+            found = np.zeros(cssp.num_states)
+            found[inner] = flat[first:last]
+            return found
+
+        if cssp.world is None:
+            written["states"] = _busiest(plan, index, share.expected_executions)
+        if world is None:
+            return written, []
+        visits = by_state(plan.costs.visits) / share.expected_executions
+        rows, costs = plan.policy.activities[index], [by_state(each) for grid in figures for each in grid]
+        pieces, cells = [], []
+        for name, only in self._parts(world, cssp, rows, visits):
+            visited, headings, often = visited_cells(world, cssp, rows, np.where(only, visits, 0.0))
+            there = CellFigures.of(world, visited, rows, np.where(only, visits, 0.0))
+            pieces.append({"part": name, "grid": self.pool.add(world, visited, headings, often)})
+            named = isinstance(world, PlacedGrid) or plan.policy.is_randomised
+            actions = there.actions(cssp, _actions(plan, index, there.states)) if named else {}
+            cells.append([[there.written(each) for each in costs], actions])
+        written["pieces"] = pieces
+        return written, cells
+
+    @staticmethod
+    def _parts(
+        world: GridWorld, cssp: CSSP, rows: IntArray, visits: FloatArray
+    ) -> list[tuple[str, IntArray | bool]]:
+        """What else the names of visited states say beside their cells, with the states of each."""
+        if not isinstance(world, PlacedGrid):
+            return [("", True)]
+        visited = np.flatnonzero((rows != NO_ROW) & (visits > 0.0))
+        names = [part_of(cssp.state_labels[state]) for state in visited.tolist()]
+        parts = sorted(set(names), key=_in_order)
+        if len(parts) > _MOST_PARTS:
+            return [("", True)]
+        number = np.full(cssp.num_states, -1)
+        number[visited] = [parts.index(name) for name in names]
+        return [(part, number == index) for index, part in enumerate(parts)]
+
+
+def _actions(plan: ProcedurePlan, index: int, states: IntArray) -> list[str]:
+    """The actions in some states of an activity; of a randomised policy with their probabilities."""
+    cssp, flattening = plan.problem.activities[index].cssp, plan.problem.flattening
+    rows, chances = plan.policy.taken
+    first, last = np.searchsorted(rows, flattening.row_offset[index : index + 2])
+    local, chances = rows[first:last] - flattening.row_offset[index], chances[first:last]
+    found: dict[int, list[str]] = {}
+    for row, chance, state in zip(
+        local.tolist(), chances.tolist(), cssp.row_state[local].tolist(), strict=True
+    ):
+        label = str(cssp.action_labels[row])
+        found.setdefault(state, []).append(label if chance == 1.0 else f"{label} {100 * chance:.3g}%")
+    return [", ".join(found[state]) for state in states.tolist()]
+
+
+_MOST_PARTS = 200
+"""States in more layers than these are drawn in one."""
+
+
+def _in_order(text: str) -> list[tuple[int, str]]:
+    """Numbers in a text by their value."""
+    return [(int(each), "") if each.isdigit() else (-1, each) for each in re.split(r"(\d+)", text)]
+
+
+def outlook_data(runs: Simulation) -> dict[str, Any]:
+    """The distribution of costs as data for the page."""
+    costs = [_cost_data(runs, index) for index in range(len(runs.cost_names))]
+    return {"runs": runs.num_runs, "unfinished": runs.num_truncated, "costs": costs}
+
+
+def _cost_data(runs: Simulation, index: int) -> dict[str, Any]:
+    name, bound = runs.cost_names[index], bound_on(runs, index)
+    exceeding = runs.probability_of_exceeding(name) if isfinite(bound) else None
+    edges, counts, by_value = histogram(runs.totals[index])
+    return {
+        "name": name,
+        "mean": [short(each) for each in runs.mean(name)],
+        "percentiles": [short(runs.percentile(name, percent)) for percent in (5, 50, 95, 99)],
+        "greatest": short(float(runs.totals[index].max())),
+        "exceeding": None if exceeding is None else [short(each) for each in exceeding],
+        "edges": [short(edge, 9) for edge in edges],
+        "counts": counts.tolist(),
+        "values": by_value,
+    }
+
+
+def choice_counts(plan: ProcedurePlan) -> FloatArray:
+    """How often each choice is made, in expectation."""
+    flattening = plan.problem.flattening
+    counts = np.zeros(len(plan.problem.choices))
+    for state, event_state in enumerate(flattening.event_states):
+        choice = plan.policy.choices.get(event_state, NO_ROW)
+        if choice != NO_ROW:
+            counts[choice] += plan.costs.visits[state]
+    return counts
+
+
+def choice_conditions(plan: ProcedurePlan) -> list[str]:
+    """For each choice, in which states of its event it is made; empty where that is all of them."""
+    found: list[list[str]] = [[] for _ in plan.problem.choices]
+    index = {(each.event, each.name): number for number, each in enumerate(plan.problem.choices)}
+    for each in joined_choices(choice_summaries(plan)):
+        condition = each.event.removeprefix(each.place).removeprefix(",").strip()
+        if condition:
+            found[index[plan.problem.event_index(each.place), each.choice]].append(condition)
+    return ["; ".join(each) for each in found]
+
+
+def _busiest(plan: ProcedurePlan, index: int, executions: float) -> list[list[Any]]:
+    """What is done in the states of a table that are visited most: state, action, visits of an execution."""
+    made = joined_decisions(decision_summaries(plan, index))
+    busiest = sorted(made, key=lambda each: -each.visits)[:_STATES_SHOWN]
+    return [[str(each.state), each.action, short(each.visits / executions)] for each in busiest]
+
+
 FORMAT = "hcssp-report"
+
+
 VERSION = 1
+
+
 _HISTORY_POINTS = 400
 
 
 def page_data(
-    plan: Plan, *curves: TradeOff, runs: int = 24, samples: int = 4000, seed: int = 0
+    plan: Plan,
+    *curves: TradeOff,
+    runs: int = 24,
+    samples: int = 4000,
+    seed: int = 0,
+    parameters: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
     """The data of a page.
 
@@ -44,7 +812,9 @@ def page_data(
     curves
         The trade-off curves that were drawn, each of another bound; the first is shown first.
     runs, samples, seed
-        As for :class:`~hcssp.reports.plan_data.PlanWriter`.
+        As for :class:`~hcssp.reports.page_data.PlanWriter`.
+    parameters
+        Parameters of the problem and what else the page shall list, by name.
 
     Raises
     ------
@@ -52,23 +822,25 @@ def page_data(
         If the plan has no policy.
     """
     solved = plan.as_procedure()
-    problem = solved.problem
-    writer = PlanWriter(runs, samples, seed)
+    problem, identity = solved.problem, fingerprint(plan.problem)
+    worlds = {index: drawn_world(activity.cssp) for index, activity in enumerate(problem.activities)}
+    writer = PlanWriter(identity, worlds, runs, samples, seed)
+    for curve in curves:
+        # What is proven of the plan does not depend on the bound that is varied.
+        solved = _with_proofs_of(solved, curve)
     views = [_view_data(writer, solved, curve) for curve in curves or (None,)]
     graph, uses = levels_data(problem) if problem.uses else (graph_data(problem), [])
     return {
         "format": FORMAT,
         "version": VERSION,
         "hcssp": __version__,
-        "problem": _problem_data(problem, fingerprint(plan.problem)),
-        "sheet": _sheet_data(problem),
+        "problem": _problem_data(problem, worlds, identity),
+        "sheet": _sheet_data(problem, worlds, _never_executed(views)),
+        "site": _site_data(problem),
         "graph": graph,
         "uses": uses,
-        "status": str(plan.status),
+        "parameters": _parameters(plan, parameters or {}, runs, samples, seed),
         "stopped": why_it_stopped(plan),
-        "stochastic": None
-        if plan.stochastic is None
-        else plain(Aim.of(problem).judged(float(plan.stochastic.value))),
         **views[0],
         # What the page shows once another bound is chosen; the first view is there already.
         "views": [{"varied": view["varied"]} | (view if number else {}) for number, view in enumerate(views)],
@@ -77,6 +849,25 @@ def page_data(
         "historyWord": history_of(plan)[1],
         "samples": {"runs": runs, "samples": samples, "seed": seed},
     }
+
+
+def _site_data(problem: HCSSP) -> list[dict[str, Any]]:
+    """The levels of the site, each path with the activities that follow it."""
+    followers: dict[str, list[int]] = {}
+    for index, activity in enumerate(problem.activities):
+        followers.setdefault(activity.room.rpartition("/")[2], []).append(index)
+    return [
+        {
+            "name": level,
+            **{key: getattr(floor, key) for key in ("walls", "doors", "lifts", "places")},
+            "paths": [
+                {"line": line, "activities": followers[room]}
+                for room, line in floor.paths.items()
+                if room in followers
+            ],
+        }
+        for level, floor in problem.drawing.items()
+    ]
 
 
 def _view_data(writer: PlanWriter, plan: ProcedurePlan, curve: TradeOff | None) -> dict[str, Any]:
@@ -90,7 +881,26 @@ def _view_data(writer: PlanWriter, plan: ProcedurePlan, curve: TradeOff | None) 
     }
 
 
-def _problem_data(problem: HCSSP, fingerprint: str) -> dict[str, Any]:
+def _parameters(
+    plan: Plan, parameters: Mapping[str, object], runs: int, samples: int, seed: int
+) -> list[list[str]]:
+    """How the page was made: what was asked, by which method, and with which seed."""
+    solved = plan.as_procedure().problem
+    bounds = {
+        f"bound on {each.name}": Measure.of(solved, each.name).given(each.at_most)
+        for each in solved.constraints
+        if isfinite(each.at_most)
+    }
+    how = {
+        "method": plan.method or "unknown",
+        "solving": "unknown" if not isfinite(plan.seconds) else f"{plan.seconds:.3g} s",
+        "simulated runs": f"{samples:,}, of which {runs:,} can be played; seed {seed}",
+        "hcssp": __version__,
+    }
+    return [[name, str(value)] for name, value in {**parameters, **bounds, **how}.items()]
+
+
+def _problem_data(problem: HCSSP, worlds: Mapping[int, GridWorld | None], fingerprint: str) -> dict[str, Any]:
     aim = Aim.of(problem)
     return {
         "name": problem.name or "plan",
@@ -98,7 +908,8 @@ def _problem_data(problem: HCSSP, fingerprint: str) -> dict[str, Any]:
         "fingerprint": fingerprint,
         "primary": aim.name,
         "greatest": aim.greatest,
-        "called": {name: called(problem, name) for name in aim.names},
+        "called": {name: problem.called(name) for name in aim.names},
+        "units": dict(problem.units),
         "constraints": list(aim.others),
         "probabilities": [each.name for each in problem.constraints if each.probability_of],
         "events": list(problem.events),
@@ -119,13 +930,14 @@ def _problem_data(problem: HCSSP, fingerprint: str) -> dict[str, Any]:
             }
             for choice in problem.choices
         ],
-        "activities": [_activity_data(problem, index) for index in range(problem.num_activities)],
+        "activities": [
+            _activity_data(problem, index, worlds[index]) for index in range(problem.num_activities)
+        ],
     }
 
 
-def _activity_data(problem: HCSSP, index: int) -> dict[str, Any]:
+def _activity_data(problem: HCSSP, index: int, world: GridWorld | None) -> dict[str, Any]:
     activity, outcome = problem.activities[index], problem.activity_outcome[index]
-    world = problem.world(index)
     return {
         "name": activity.name,
         "room": activity.room,
@@ -135,30 +947,78 @@ def _activity_data(problem: HCSSP, index: int) -> dict[str, Any]:
         "starts": [] if world is None else [[int(x), int(y)] for x, y in world.starts],
         "goals": [] if world is None else [[int(x), int(y)] for x, y in world.goals],
         "goalEvents": [] if world is None else [int(outcome.event_after(cell)) for cell in world.goals],
-        "step": None if world is None else {n: short(c) for n, c in world.step_costs.items() if c},
-        "slip": None if world is None else short(_slip(world.slip)),
     }
 
 
-def _slip(slip: float | tuple[float, float]) -> float:
-    return sum(slip) if isinstance(slip, tuple) else slip
+def _never_executed(views: Sequence[Mapping[str, Any]]) -> set[int]:
+    """The activities that no plan of the page executes."""
+    plans = [plan["activities"] for view in views for plan in view["plans"]]
+    executed = {index for plan in plans for index, each in enumerate(plan) if each["executions"]}
+    return set(range(len(plans[0]))) - executed
 
 
-def _sheet_data(problem: HCSSP) -> dict[str, Any]:
-    panels = place(problem)
+def _sheet_data(
+    problem: HCSSP, worlds: Mapping[int, GridWorld | None], left_out: Collection[int]
+) -> dict[str, Any]:
+    panels = place(problem, worlds, left_out)
     width, height = sheet_size(panels)
     return {
         "width": width,
         "height": height,
         "map": any(panel.on_map for panel in panels) and len(panels) > 0,
-        "panels": [_panel_data(problem, panel) for panel in panels],
+        "panels": [_panel_data(worlds, panel) for panel in panels],
+        "floors": _floors(problem, panels),
     }
 
 
-def _panel_data(problem: HCSSP, panel: Panel) -> dict[str, Any]:
-    worlds = [problem.world(index) for index in panel.activities]
+def _floors(problem: HCSSP, panels: Sequence[Panel]) -> list[dict[str, Any]]:
+    """What would lie on top of each other on one map, apart: by the procedures that are used, or by rooms.
+
+    Empty where one map shows everything. An activity that belongs to no floor is on all of them.
+    """
+    mapped = [panel for panel in panels if panel.on_map]
+    innermost: dict[int, int] = {}
+    for number, use in enumerate(problem.uses):
+        # Uses inside others come after them.
+        innermost |= dict.fromkeys(use.activities, number)
+    if any(len({innermost.get(index) for index in panel.activities}) > 1 for panel in mapped):
+        return [
+            {"name": use.name, "activities": [each for each in use.activities if innermost[each] == number]}
+            for number, use in enumerate(problem.uses)
+            if number in innermost.values()
+        ]
+    floors: list[list[Panel]] = []
+    for panel in mapped:
+        free = next((floor for floor in floors if not any(_overlap(panel, each) for each in floor)), None)
+        if free is None:
+            floors.append([panel])
+        else:
+            free.append(panel)
+    if len(floors) < 2:
+        return []
+    return [
+        {
+            "name": ", ".join(panel.title for panel in floor),
+            "activities": [index for panel in floor for index in panel.activities],
+        }
+        for floor in floors
+    ]
+
+
+def _overlap(one: Panel, other: Panel) -> bool:
+    """Whether two rooms share more than a wall."""
+    return all(
+        min(one.corner[axis] + one_size, other.corner[axis] + other_size)
+        - max(one.corner[axis], other.corner[axis])
+        > 1
+        for axis, (one_size, other_size) in enumerate(((one.width, other.width), (one.height, other.height)))
+    )
+
+
+def _panel_data(worlds: Mapping[int, GridWorld | None], panel: Panel) -> dict[str, Any]:
+    drawn = [worlds[index] for index in panel.activities]
     openings = {
-        (int(x), int(y)) for world in worlds if world is not None for x, y in (*world.starts, *world.goals)
+        (int(x), int(y)) for world in drawn if world is not None for x, y in (*world.starts, *world.goals)
     }
     world = panel.world
     return {
@@ -175,7 +1035,8 @@ def _panel_data(problem: HCSSP, panel: Panel) -> dict[str, Any]:
         else [
             {
                 "place": [int(each) for each in hazard.rectangle],
-                "costs": ", ".join(f"{name} {given(cost)}" for name, cost in hazard.costs.items()),
+                "costs": {name: short(cost, 9) for name, cost in hazard.costs.items()},
+                "exits": {name: short(odds, 9) for name, odds in hazard.exits.items()},
             }
             for hazard in world.hazards
         ],
@@ -186,19 +1047,8 @@ def _panel_data(problem: HCSSP, panel: Panel) -> dict[str, Any]:
 def _curve_data(curve: TradeOff) -> dict[str, Any]:
     shown = JudgedCurve.of(curve)
     return {
-        "least": plain(curve.least),
         "exact": curve.exact,
         "breakpoints": [[short(float(x), 9), short(float(y), 9)] for x, y in shown.breakpoints],
-        "points": [
-            {
-                "bound": plain(point.bound),
-                "stochastic": plain(shown.stochastic(point)),
-                "limit": plain(limit(point.plan)),
-                "own": plain(own(point.plan)),
-                "price": plain(point.price),
-            }
-            for point in curve.points
-        ],
     }
 
 

@@ -1,7 +1,8 @@
 """The procedure as a picture: events, activities and chance in layers, the start on top.
 
-Events are rounded (the start bold, the end with a double rim), activities are boxes with their number of
-states, chance is a diamond-like box with slanted ends. A way back, which closes a cycle, is dashed.
+Events are rounded (the start bold, the end grey, those with more than one choice with a double outline),
+activities are boxes with their number of states, chance is a diamond-like box with slanted ends. A way back,
+which closes a cycle, is dashed.
 """
 
 from __future__ import annotations
@@ -11,9 +12,17 @@ from itertools import pairwise
 from typing import Any
 
 from hcssp.procedure import HCSSP
-from hcssp.reports.layered import LayeredDrawing, Place, Point, layered
-from hcssp.reports.pictures import ACCENT, FAINT, INK, SHADE, SOFT, literally, new_figure
-from hcssp.reports.procedure_graph import Node, Way, procedure_graph, shortened
+from hcssp.reports.charts import ACCENT, FAINT, INK, SHADE, SOFT, is_axes, literally, one_panel
+from hcssp.reports.procedure_graph import (
+    LayeredDrawing,
+    Node,
+    Place,
+    Point,
+    Way,
+    layered,
+    procedure_graph,
+    shortened,
+)
 
 _UNITS_PER_INCH = 96.0
 _MARGIN = 18.0
@@ -27,7 +36,9 @@ _LONG_LABEL = 12
 
 
 @literally
-def draw_procedure(problem: HCSSP, title: str = "", chosen: Sequence[bool] | None = None) -> Any:
+def draw_procedure(
+    problem: HCSSP, title: str = "", chosen: Sequence[bool] | None = None, on: Any = None
+) -> Any:
     """Draw a procedure.
 
     Parameters
@@ -38,6 +49,8 @@ def draw_procedure(problem: HCSSP, title: str = "", chosen: Sequence[bool] | Non
         Written above it.
     chosen
         For each choice, whether a plan makes it: its ways are drawn bold, and those of the others faint.
+    on
+        An empty figure, or axes.
 
     Returns
     -------
@@ -55,8 +68,10 @@ def draw_procedure(problem: HCSSP, title: str = "", chosen: Sequence[bool] | Non
     right = max([drawing.width, *(_aside(nodes, way, drawing) for way in back)])
     width, height = right + 2 * _MARGIN, drawing.height + 2 * _MARGIN + (26.0 if title else 0.0)
     scale = min(1.0, _LARGEST * _UNITS_PER_INCH / max(width, height))
-    figure = new_figure(max(3.0, scale * width / _UNITS_PER_INCH), scale * height / _UNITS_PER_INCH)
-    axes = figure.add_subplot()
+    axes = one_panel(max(3.0, scale * width / _UNITS_PER_INCH), scale * height / _UNITS_PER_INCH, on)
+    if is_axes(on):
+        box, dots = on.get_window_extent(), on.figure.dpi / _UNITS_PER_INCH
+        scale = min(1.0, box.width / (dots * width), box.height / (dots * height))
     axes.set_xlim(-_MARGIN, right + _MARGIN)
     axes.set_ylim(drawing.height + _MARGIN, -_MARGIN)
     axes.set_aspect("equal")
@@ -73,7 +88,7 @@ def draw_procedure(problem: HCSSP, title: str = "", chosen: Sequence[bool] | Non
         _draw_arrow(axes, drawn, shortened(way.label), scale, colour, line, right, dashed=closing)
     for node, place in zip(nodes, drawing.places, strict=True):
         _draw_node(axes, problem, node, place, scale)
-    return figure
+    return axes.figure
 
 
 def _draw_node(axes: Any, problem: HCSSP, node: Node, place: Place, scale: float) -> None:
@@ -124,14 +139,14 @@ def _outlines(problem: HCSSP, node: Node, place: Place) -> list[Any]:
             (left, top), width, height, boxstyle="square,pad=0", facecolor=SHADE, edgecolor=ACCENT, zorder=3
         )  # fmt: skip
         return [box]
-    rims = [0.0, 3.0] if node.index == problem.end else [0.0]
+    rims = [0.0, 3.0] if len(problem.choices_at(node.index)) > 1 else [0.0]
     return [
         FancyBboxPatch(
             (left - rim, top - rim),
             width + 2 * rim,
             height + 2 * rim,
             boxstyle=f"round,pad=0,rounding_size={height / 2 + rim}",
-            facecolor="white",
+            facecolor=FAINT if node.index == problem.end else "white",
             edgecolor=INK,
             linewidth=2.4 if node.index == problem.start else 1.1,
             zorder=3.0 - rim / 10,

@@ -10,41 +10,39 @@ from typing import Any
 from hcssp.contract.proof import Status
 from hcssp.errors import MissingDependency
 from hcssp.numerics import OPTIMALITY_TOLERANCE
-from hcssp.reports.figures import given, percent, plain, rounded_down, rounded_up
-from hcssp.reports.measures import Measure
-from hcssp.reports.plan_words import Style, aligned
-from hcssp.solving.sweep_grid import SweepAxis
-from hcssp.solving.sweep_record import Sweep, SweepPoint
+from hcssp.reports.figures import Measure, given, percent, plain, table_down, table_up
+from hcssp.reports.plan_text import Style, aligned
+from hcssp.solving.sweep import Sweep, SweepAxis, SweepPoint
 
 
 def axis_name(sweep: Sweep, axis: SweepAxis) -> str:
     """What an axis is called for people."""
-    return f"{sweep.called.get(axis.name, axis.name)} allowed" if axis.is_bound else axis.name
+    return f"bound on {sweep.called.get(axis.name, axis.name)}" if axis.is_bound else axis.name
 
 
-def told_constraints(sweep: Sweep) -> list[str]:
-    """The constraints that are told: not what only counts the reward."""
+def reported_constraints(sweep: Sweep) -> list[str]:
+    """The constraints that are reported: not what only counts the reward."""
     bounded = {axis.name for axis in sweep.axes if axis.is_bound}
     return [name for name in sweep.constraints if name != sweep.reward or name in bounded]
 
 
 def measure_of(sweep: Sweep, name: str) -> Measure:
-    """How to speak of a constraint."""
-    told, is_chance = sweep.called.get(name, name), name in sweep.probabilities
-    return Measure(told, told if is_chance else f"expected {told}", is_chance)
+    """The texts for a constraint."""
+    stated, is_chance = sweep.called.get(name, name), name in sweep.probabilities
+    return Measure(stated, stated if is_chance else f"expected {stated}", is_chance)
 
 
 def value_on(sweep: Sweep, axis: SweepAxis, value: float) -> str:
     """A value on an axis; a bound on a probability is a percentage."""
-    return measure_of(sweep, axis.name).given(value) if axis.is_bound else given(value)
+    return measure_of(sweep, axis.name).given(value, 6) if axis.is_bound else given(value, 6)
 
 
 def point_line(sweep_axes: tuple[SweepAxis, ...], point: SweepPoint) -> str:
     """One point in a line of progress."""
-    told = [
+    stated = [
         f"{axis.name} {'at most ' if axis.is_bound else ''}{given(point.at(axis))}" for axis in sweep_axes
     ]
-    where = ", ".join(told)
+    where = ", ".join(stated)
     if not point.found:
         return f"{where}   no plan"
     low, high = _ends(point)
@@ -54,8 +52,8 @@ def point_line(sweep_axes: tuple[SweepAxis, ...], point: SweepPoint) -> str:
 def _ends(point: SweepPoint) -> tuple[str, str]:
     """The lower and the upper end of what is proven; without a plan, one of them says so."""
     greatest = point.reward_at_most is not None
-    limit = "-" if not isfinite(point.limit) else (rounded_up if greatest else rounded_down)(point.limit, 4)
-    plan = "no plan" if not point.found else (rounded_down if greatest else rounded_up)(point.figure, 4)
+    limit = "-" if not isfinite(point.limit) else (table_up if greatest else table_down)(point.limit)
+    plan = "no plan" if not point.found else (table_down if greatest else table_up)(point.figure)
     return (plan, limit) if greatest else (limit, plan)
 
 
@@ -69,7 +67,7 @@ def sweep_in_words(sweep: Sweep, style: Style, name: str = "") -> str:
     varied = [axis for axis in sweep.axes if len(axis.values) > 1]
     head = [axis_name(sweep, axis) for axis in varied]
     head += [f"{sweep.judged}: from", "to", "gap"]
-    measures = {each: measure_of(sweep, each) for each in told_constraints(sweep)}
+    measures = {each: measure_of(sweep, each) for each in reported_constraints(sweep)}
     head += [measure.expected for measure in measures.values()]
     rows = [head]
     for point in sweep.points:
@@ -94,15 +92,17 @@ def sweep_in_words(sweep: Sweep, style: Style, name: str = "") -> str:
     blocks = [style.strong(title), aligned(rows)]
     counted, claims = f"{count} {'point' if count == 1 else 'points'}", claims_of(sweep)
     proven = "the best deterministic plan is proven to lie between the two figures."
-    told = f"{counted}, {claims}. For the others {proven}" if claims else f"{counted}. {proven.capitalize()}"
+    stated = (
+        f"{counted}, {claims}. For the others {proven}" if claims else f"{counted}. {proven.capitalize()}"
+    )
     blocks.append(
-        f"{told}\nSolving took {cpu:.1f} s of processor time, {slowest:.1f} s of it at the slowest point."
+        f"{stated}\nSolving took {cpu:.1f} s of processor time, {slowest:.1f} s of it at the slowest point."
     )
     return "\n\n".join(blocks)
 
 
 def claims_of(sweep: Sweep) -> str:
-    """How many points are claims of a results file, in words; empty if there are none."""
+    """How many points are claims of a results file, as a text; empty if there are none."""
     claimed = sum(point.is_claimed for point in sweep.points)
     return f"of which {claimed} are claims of a results file that were not checked" if claimed else ""
 

@@ -1,15 +1,27 @@
-"""What a ready-made problem is: a function with dials, and what is known about it without calling it."""
+"""Ready-made problems by name, and what one is: a function with parameters, described without calling it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import wraps
+from importlib import import_module
+from inspect import signature
+from math import inf
+from pathlib import Path
+from typing import Any, NamedTuple, ParamSpec, TypeVar, get_type_hints
 
-from hcssp.errors import InvalidProblem
+from hcssp.cssp.model import CSSP
+from hcssp.errors import InvalidProblem, UnknownName
+from hcssp.parameters import Number, Parameter, settings_of
 from hcssp.procedure import HCSSP
-from hcssp.scenarios.building import Building
-from hcssp.scenarios.dials import Dial, Number, turned
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+STARTERS = Path(__file__).with_name("starters")
+"""The folder of the problem files that ``hcssp new`` writes."""
 
 
 class Size(NamedTuple):
@@ -42,60 +54,192 @@ class Scenario:
     name, description
         What people call it, and what it is, in a line.
     build
-        The problem, with every length multiplied by a whole number, its first argument; the dials that are
-        set come as keywords.
-    dials
+        Builds the problem. Its first argument multiplies every length; parameters that are set are keywords.
+    parameters
         The numbers that can be set, each with its default.
     size
-        How large it is if no dial is set; written down, so that a list of all problems makes none of them.
+        Its size with default parameters, so that a list of all problems builds none of them.
     small, large
         Settings, those of `make`, for a quick comparison of methods and for a thorough one.
-    building
-        The building that it takes place in, if it is a single one.
     starter
-        Settings of a file to begin with, where the whole would be a table of many megabytes.
+        Settings of a file to begin with, where the whole would be a table of thousands of lines.
+    states
+        The file in :data:`STARTERS` that states the whole problem; empty if a function generates it.
     """
 
     name: str
     description: str
     build: Callable[..., HCSSP]
-    dials: tuple[Dial, ...]
+    parameters: tuple[Parameter, ...]
     size: Size
     small: Mapping[str, int | float] = field(default_factory=dict)
     large: Mapping[str, int | float] = field(default_factory=dict)
-    building: Building | None = None
     starter: Mapping[str, int | float] = field(default_factory=dict)
+    states: str = ""
 
     def make(self, scale: int = 1, **settings: Number) -> HCSSP:
-        """The problem, with every length multiplied by `scale` and dials set.
+        """The problem, with every length multiplied by `scale` and parameters set.
 
         Raises
         ------
         UnknownName
-            If there is no such dial.
+            If there is no such parameter.
         InvalidProblem
-            If a dial cannot be set so, or nothing can be made of it.
+            If a parameter cannot be set so, or nothing can be made of it.
         """
-        return self.build(scale, **turned(self.dials, settings))
+        return self.build(scale, **settings_of(self.parameters, settings))
+
+    @property
+    def starter_file(self) -> Path | None:
+        """A file to begin with, which a person can edit: the problem itself, or a simpler one."""
+        path = STARTERS / (self.states or f"{self.name}.yaml")
+        return path if path.exists() else None
+
+    def text(self, **settings: Number) -> str:
+        """The problem file of a problem that a file states, with its name and these parameters."""
+        values: dict[str, int | float] = {each.name: each.default for each in self.parameters}
+        values |= settings_of(self.parameters, settings)
+        written = ", ".join(f"{name}: {repr(value).removesuffix('.0')}" for name, value in values.items())
+        head = {"name": self.name, "description": f'"{self.description}"', "parameters": f"{{{written}}}"}
+        text = (STARTERS / self.states).read_text(encoding="utf-8")
+        for key, value in head.items():
+            text = re.sub(rf"(?m)^{key}: .*$", f"{key}: {value}", text)
+        return text
 
 
-def with_lengths(make: Callable[..., HCSSP], dials: tuple[Dial, ...], *lengths: str) -> Callable[..., HCSSP]:
-    """A function for :class:`Scenario`, of one that has only dials: the dials `lengths` are multiplied.
+REGISTERED: dict[str, Scenario] = {}
+"""The ready-made problems whose modules have been imported, by name."""
 
-    >>> from hcssp.scenarios.patient import DIALS, patient
-    >>> with_lengths(patient, DIALS)(2)
-    Traceback (most recent call last):
-        ...
-    hcssp.errors.InvalidProblem: scale 2: this problem has no lengths; set its dials: grades, burdens,
-    resistance, growth, toxicity, hospital, failure
+
+def register(made: Scenario) -> None:
+    """Let a ready-made problem be found by its name."""
+    REGISTERED[made.name] = made
+
+
+class Range(NamedTuple):
+    """What a parameter of a function means, and between what it must lie: ``Annotated[int, Range(...)]``."""
+
+    meaning: str
+    least: float = -inf
+    most: float = inf
+
+
+def parameters_of(make: Callable[..., Any]) -> tuple[Parameter, ...]:
+    """The parameters of a function whose annotations have ranges.
+
+    >>> from typing import Annotated
+    >>> def walk(*, slip: Annotated[float, Range("the probability of slipping", 0, 1)] = 0.1) -> None: ...
+    >>> print(*parameters_of(walk))
+    slip = 0.1  the probability of slipping
     """
-    defaults = {dial.name: dial.default for dial in dials}
+    hints = get_type_hints(make, include_extras=True)
+    defaults = signature(make).parameters.values()
+    return tuple(Parameter(each.name, each.default, *hints[each.name].__metadata__[0]) for each in defaults)
 
-    def build(scale: int, **settings: int | float) -> HCSSP:
-        if scale != 1 and not lengths:
-            told = f"scale {scale}: this problem has no lengths; set its dials: {', '.join(defaults)}"
-            raise InvalidProblem([told])
-        scaled = {name: scale * settings.get(name, defaults[name]) for name in lengths}
-        return make(**{**settings, **scaled})
 
-    return build
+def checked(make: Callable[P, T]) -> Callable[P, T]:
+    """The function, which refuses parameters outside of their ranges."""
+    parameters = parameters_of(make)
+
+    @wraps(make)
+    def checking(*args: P.args, **settings: P.kwargs) -> T:
+        settings_of(parameters, settings)  # type: ignore[arg-type]
+        return make(*args, **settings)
+
+    return checking
+
+
+def scenario(
+    name: str,
+    description: str,
+    size: Size,
+    *,
+    small: Mapping[str, int | float],
+    large: Mapping[str, int | float],
+    lengths: Sequence[str] = (),
+    starter: Mapping[str, int | float] | None = None,
+    states: str = "",
+) -> Callable[[Callable[P, HCSSP]], Callable[P, HCSSP]]:
+    """Register what a function makes as a :class:`Scenario`; its parameters are those of the function.
+
+    Parameters
+    ----------
+    name, description, size, small, large, starter, states
+        As in :class:`Scenario`.
+    lengths
+        The parameters that a scale multiplies.
+    """
+
+    def decorate(make: Callable[P, HCSSP]) -> Callable[P, HCSSP]:
+        parameters = parameters_of(make)
+        defaults = {parameter.name: parameter.default for parameter in parameters}
+        making: Callable[..., HCSSP] = checked(make)
+
+        def build(scale: int, **settings: int | float) -> HCSSP:
+            if scale != 1 and not lengths:
+                known = ", ".join(defaults)
+                message = f"scale {scale}: this problem has no lengths; set its parameters: {known}"
+                raise InvalidProblem([message])
+            scaled = {length: scale * settings.get(length, defaults[length]) for length in lengths}
+            return making(**{**settings, **scaled})
+
+        made = Scenario(name, description, build, parameters, size, small, large, starter or {}, states)
+        register(made)
+        return making
+
+    return decorate
+
+
+def single_state(
+    cost_names: Sequence[str],
+    actions: Mapping[str, Mapping[str, float]],
+    here: str = "before",
+    there: str = "after",
+    done: float = 1.0,
+) -> CSSP:
+    """One state with some actions and their costs; each leads to the goal with probability `done`."""
+    from hcssp.cssp.builder import CSSPBuilder
+
+    way = CSSPBuilder(cost_names=tuple(cost_names))
+    before, after = way.add_state(here), way.add_goal(there)
+    to = {after: 1.0} if done == 1.0 else {after: done, before: 1.0 - done}
+    for action, costs in actions.items():
+        way.add_action(before, action, to=to, costs=dict(costs))
+    return way.build()
+
+
+_HOMES = {
+    "evacuation": "evacuation",
+    "evacuation-text": "evacuation",
+    "small-building": "evacuation",
+    "campus": "campus",
+    "aircraft": "aircraft",
+    "delivery": "delivery",
+    "elevators": "elevators",
+    "patient": "patient",
+    "racetrack": "racetrack",
+    "random": "random_problems",
+    "rover": "rover",
+    "routing": "routing",
+    "search-and-rescue": "search_and_rescue",
+}
+"""The module in :mod:`hcssp.scenarios.domains` that defines each built-in problem."""
+
+
+def scenarios() -> dict[str, Scenario]:
+    """All built-in problems, by name."""
+    return {name: find_scenario(name) for name in _HOMES}
+
+
+def find_scenario(name: str) -> Scenario:
+    """The scenario called `name`.
+
+    Raises
+    ------
+    UnknownName
+        If there is none; the message lists those there are.
+    """
+    if name not in _HOMES:
+        raise UnknownName("problem", name, _HOMES)
+    import_module(f"hcssp.scenarios.domains.{_HOMES[name]}")
+    return REGISTERED[name]

@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hcssp.checker.format import Certificate
-from hcssp.contract.ending import Reason
-from hcssp.contract.memory import Memory
 from hcssp.contract.plan import Plan
-from hcssp.contract.proof import Interval
-from hcssp.contract.stop import Gap, MaxRuntime, StopCriterion
+from hcssp.contract.progress import Gap, MaxRuntime, StopCriterion
+from hcssp.contract.proof import Interval, Reason
+from hcssp.contract.solver import Memory
 from hcssp.cssp.expansion import ExpandedCSSP
-from hcssp.methods.policy_branching import PolicyBranching
+from hcssp.methods.policy_branching import PolicyBranching, SearchParameters
 from hcssp.proofs.assembly import certificate_of, claimed_interval
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.solving.solve import solve
@@ -25,14 +24,16 @@ LEAST_SECONDS = 10.0
 """The search may take as long as the method took, or so long if that was less."""
 
 WORTH_PROVING = 1e-9
-"""What was told is proven by another search only if it is more than the dual's bound by a larger share."""
+"""A reported bound is proven by another search only if it exceeds the dual's bound by a larger share."""
 
-_WITHOUT_REGIONS = ("budget-allocation",)
+_WITHOUT_REGIONS = ("budget-allocation", "anytime")
 _ENDS = (Reason.PROVED, Reason.INFEASIBLE, Reason.GAP, Reason.TARGET, Reason.CONVERGED, Reason.EXHAUSTED)
 
 
 def plan_certificate(plan: Plan) -> Certificate:
     """See :attr:`hcssp.contract.plan.Plan.certificate`."""
+    if plan.policies == "randomised":
+        return stochastic_certificate(plan)
     made = _certificate(plan, plan.record, relaxed=False)
     known = claimed_interval(made)[0]
     if not _proven_otherwise(plan) or plan.lower_bound <= known + WORTH_PROVING * abs(known):
@@ -52,7 +53,9 @@ def _certificate(plan: Plan, record: SearchRecord, relaxed: bool) -> Certificate
         # What the search has split is a part whose frontier has other actions: this one is proven in one
         # piece, see hcssp.cssp.expansion.
         record, relaxed = SearchRecord(), True
-    rows = None if plan.found_policy is None else plan.found_policy.rows
+    policy = plan.found_policy
+    # A certificate has no place for a randomised policy: it proves the lower bound.
+    rows = None if policy is None or policy.is_randomised else policy.rows
     return certificate_of(plan.problem, record, rows, relaxed=relaxed)
 
 
@@ -63,15 +66,15 @@ def _proven_otherwise(plan: Plan) -> bool:
 
 
 def _proving_record(plan: Plan) -> SearchRecord:
-    """The regions of a search that ends once it has proven as much as `plan` tells, or has taken too long.
+    """The regions of a search that ends once it has proven the gap of `plan`, or at its time limit.
 
-    It begins with the plan's policy and with nothing that was told: all is proven anew.
+    It begins with the plan's policy and with none of its bounds: everything is proven again.
     """
     start, criteria = None, list[StopCriterion]([MaxRuntime(max(plan.seconds, LEAST_SECONDS))])
     if plan.found:
         start = replace(plan, proof=Interval(), claim=None, memory=Memory(), record=SearchRecord())
         criteria.append(Gap(plan.gap))
     record = SearchRecord()
-    method = PolicyBranching(symmetry=False)
+    method = PolicyBranching(parameters=SearchParameters(symmetry=False))
     solve(plan.problem, method, criteria, start=start, tolerances=plan.tolerances, record=record)
     return record

@@ -5,21 +5,21 @@
 >>> find_method("exat")
 Traceback (most recent call last):
     ...
-hcssp.errors.UnknownName: there is no method 'exat'; did you mean 'exact'? there are: budget-allocation,
-exact, lp, milp
+hcssp.errors.UnknownName: there is no method 'exat'; did you mean 'exact'? there are: anytime,
+budget-allocation, dual, exact, lp, milp
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hcssp.errors import looked_up
 
 if TYPE_CHECKING:
     from hcssp.contract.solver import Solver
-    from hcssp.methods.paper.modes import ModeName
 
 
 @dataclass(frozen=True)
@@ -29,47 +29,29 @@ class Method:
     Attributes
     ----------
     name, description
-        What people call it, and what it does in a line.
-    make
-        Makes the solver from its options, given by name.
+        Its name, and what it does in one line.
+    solver
+        The class of the solver, and the module that has it.
     options
         The options that it takes; all of them may be left out.
     counts
         What its iterations are.
     gap
-        The relative gap at which to stop if nothing is said.
+        The relative gap at which it stops by default.
     """
 
     name: str
     description: str
-    make: Callable[..., Solver]
+    solver: tuple[str, str]
     options: tuple[str, ...] = ()
     counts: str = "nodes"
     gap: float = 1e-6
 
-
-def _exact() -> Solver:
-    from hcssp.methods.policy_branching import PolicyBranching
-
-    return PolicyBranching()
-
-
-def _budget_allocation(iterations: float = 0, mode: ModeName = "sharp") -> Solver:
-    from hcssp.methods.paper import BudgetAllocation
-
-    return BudgetAllocation(iterations=iterations, mode=mode)
-
-
-def _mixed_integer() -> Solver:
-    from hcssp.methods.highs.mixed_integer import MixedInteger
-
-    return MixedInteger()
-
-
-def _linear_program() -> Solver:
-    from hcssp.methods.highs.linear_program import LinearProgram
-
-    return LinearProgram()
+    def make(self, **options: float | str | Mapping[str, float]) -> Solver:
+        """The solver with these options, given by name."""
+        module, name = self.solver
+        made: Solver = getattr(import_module(module), name)(**options)
+        return made
 
 
 METHODS = {
@@ -78,26 +60,40 @@ METHODS = {
         Method(
             "exact",
             "the dual, then branching on policies: proves the best deterministic plan",
-            _exact,
+            ("hcssp.methods.policy_branching", "PolicyBranching"),
+            options=("choices",),
         ),
         Method(
             "budget-allocation",
             "the paper's branch and bound over the activities' budgets",
-            _budget_allocation,
-            options=("iterations", "mode"),
+            ("hcssp.methods.paper", "BudgetAllocation"),
+            options=("iterations", "mode", "likelihoods"),
             counts="boxes",
             gap=1e-3,
         ),
         Method(
+            "anytime",
+            "the anytime algorithm: the dual, then policies in the order of their Lagrangian value",
+            ("hcssp.methods.anytime", "Anytime"),
+            options=("iterations",),
+            counts="policies",
+        ),
+        Method(
+            "dual",
+            "the best randomised plan, by the dual",
+            ("hcssp.methods.randomised", "RandomisedDual"),
+            counts="multipliers",
+        ),
+        Method(
             "milp",
             "baseline: the flattened problem as a mixed-integer program, by HiGHS",
-            _mixed_integer,
+            ("hcssp.methods.highs.mixed_integer", "MixedInteger"),
             counts="runs of HiGHS",
         ),
         Method(
             "lp",
             "baseline: the best randomised plan, a linear program of the flattened problem, by HiGHS",
-            _linear_program,
+            ("hcssp.methods.highs.linear_program", "LinearProgram"),
             counts="runs of HiGHS",
         ),
     )

@@ -1,13 +1,27 @@
-r"""Planning the rest anew: a plan is being executed, and the world is not what it was.
+r"""Replanning: a plan for the rest of an execution, after the world has turned out different from the model.
 
-Problem: somewhere on the way a door turns out to be walled up, a hazard has moved, a battery is lower than it
-should be. Wanted is a plan for the rest, from here, with what is left of every budget.
+Problem: during an execution a door turns out to be walled up, a hazard has moved, a battery is lower than
+expected. The result is a plan for the rest, from the current place, with what is left of every budget.
 
-**What is left** of a bound that is kept in expectation is defined in :mod:`hcssp.solving.left_budgets`: what
-was really spent counts, or what the plan expected.
+**What is left** of a bound :math:`\Delta` that is kept in expectation, over many executions, has two answers
+in the middle of one of them:
+
+- *What was spent counts.* Left is :math:`\Delta - s`, where :math:`s` was really spent on the way. Then the
+  expectation in *this* execution, seen from here, keeps the bound. After an unlucky beginning little is left,
+  or nothing; after a lucky one more than the plan expected. This is for budgets that are really gone, such as
+  a battery.
+- *What the plan expected counts.* Let :math:`G` be what the plan was expected to spend in all and :math:`r`
+  what it is expected to spend from here on. Then :math:`G - r` is what it expected up to here, and left
+  is :math:`\Delta - (G - r)`. If every execution that is replanned somewhere is replanned so, then the
+  bound holds over all of them. (Sum :math:`s + r` over the places where that happens, each weighted with its
+  probability: it is :math:`G`.)
+
+Of a limit for each execution of a use, both are about the execution that is under way; see
+:mod:`hcssp.procedure.rest`.
 
 **Warm start.** What the old plan does is the first plan for the rest, if it can be done and keeps what is
-left; and whatever is known about activities that did not change is known.
+left. If no better one is found in time it is kept, and the result says so (``plan.kept``). What is known
+about activities that did not change is known.
 
 >>> from hcssp.scenarios import small_building
 >>> from hcssp.solving.solve import solve
@@ -15,28 +29,41 @@ left; and whatever is known about activities that did not change is known.
 >>> rest = replan(plan, at="hallway", spent={"damage": 1.5})
 >>> rest.bounds, round(rest.upper_bound, 4)
 ({'damage': 0.5}, 56.1921)
+
+**Implicit problems.** The rest is the same problem that begins elsewhere
+(:meth:`hcssp.ImplicitCSSP.beginning_in`), under what is left of the budgets; its states are never enumerated.
+The old plan is followed from the new beginning, as far as that is possible. The states that it reaches are
+expanded first, and it is the first incumbent if it keeps what is left.
+
+>>> from hcssp.cssp.implicit import ImplicitCSSP
+>>> line = ImplicitCSSP(0, lambda at: ["go"], lambda at, a: {at + 1: 1.0}, lambda at, a: 1, (5).__eq__)
+>>> replan(solve(line), at=3).upper_bound
+2.0
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from math import inf
+from typing import Unpack
 
 import numpy as np
 
-from hcssp.contract.memory import Memory, Problem
-from hcssp.contract.plan import Plan
-from hcssp.contract.progress import Progress
-from hcssp.contract.solver import Solver
-from hcssp.contract.stop import Stop
-from hcssp.cssp.model import CSSP
-from hcssp.errors import InvalidProblem
-from hcssp.execution.decision import Decision
+from hcssp.contract.plan import Plan, ProcedurePlan
+from hcssp.contract.progress import Policy
+from hcssp.contract.solver import Memory, Problem, SearchOptions
+from hcssp.cssp.implicit import ImplicitCSSP
+from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
+from hcssp.errors import BudgetSpent, ImproperPolicy, InvalidProblem
+from hcssp.evaluation.chain import policy_chain
+from hcssp.evaluation.exact import expected_remaining, expected_to_come
+from hcssp.execution import Decision
 from hcssp.numerics import Tolerances
-from hcssp.procedure import as_procedure
-from hcssp.procedure.capacities import rest_with_capacities
-from hcssp.procedure.rest import position_of, rest_of
-from hcssp.solving.carried_policy import carried_over
-from hcssp.solving.left_budgets import left_at, position_in
+from hcssp.procedure import HCSSP, ProcedurePolicy, as_procedure, as_procedure_policy
+from hcssp.procedure.nesting import enters
+from hcssp.procedure.product import rest_with_capacities
+from hcssp.procedure.rest import GO_ON, UNDER_WAY, Position, describe, inside, overspent, position_of, rest_of
 from hcssp.solving.maximisation import maximised_again
 from hcssp.solving.solve import solve
 
@@ -45,16 +72,11 @@ def replan(
     plan: Plan,
     at: Decision | Hashable | None = None,
     spent: Mapping[str, float] | None = None,
-    problem: Problem | None = None,
+    problem: Problem | ImplicitCSSP | None = None,
     *,
     charged: Mapping[str, float] | None = None,
     reckoned_at: Hashable | None = None,
-    method: Solver | str | None = None,
-    stop: Stop | None = None,
-    time_limit: float | None = None,
-    gap: float | None = None,
-    on_progress: Callable[[Progress], object] | None = None,
-    tolerances: Tolerances | None = None,
+    **options: Unpack[SearchOptions],
 ) -> Plan:
     """A new plan for the rest of `plan`, from where its execution is now.
 
@@ -64,8 +86,8 @@ def replan(
         What is being executed.
     at
         Where: the name of an event (with the state that it was entered in, if there are several: a pair), a
-        pair of an activity and its state, the state of a single problem, or what a run was told last, a
-        :class:`~hcssp.execution.decision.Decision`. None for the start.
+        pair of an activity and its state, the state of a single problem, or the last decision of a run, a
+        :class:`~hcssp.execution.Decision`. None for the start.
     spent
         What was spent of each constraint since the plan began, by name, if that is to count. None if what the
         plan expected until here counts. For a limit of a use: in the execution of it that is under way.
@@ -77,15 +99,16 @@ def replan(
         rest.
     reckoned_at
         The place at which what the plan expected counts, if that is not `at`: where the model would be if
-        it had not been measured otherwise.
-    method, stop, time_limit, gap, on_progress, tolerances
-        As for :func:`hcssp.solve`.
+        it had not been measured otherwise. An implicit problem does not use it.
+    options
+        As for :func:`hcssp.solve`; by default the tolerances of `plan`.
 
     Returns
     -------
     Plan
         A plan for the rest, which is a problem of its own: ``plan.problem``. Its activities are called as
-        before, and it begins where the execution is.
+        before, and it begins where the execution is. If the search found no better plan in its time than the
+        old one, this is the old one, and ``kept`` is true.
 
     Raises
     ------
@@ -94,21 +117,16 @@ def replan(
     HcsspError
         If there is no such place, the procedure is over, or it is not said what was spent.
     """
-    allowed = tolerances or plan.tolerances
+    allowed = options["tolerances"] = options.get("tolerances") or plan.tolerances
+    if options.get("method") is None and options.get("policies") is None:
+        options["policies"] = plan.policies
+    world = plan.problem if problem is None else problem
+    if world.implicit is not None or (problem is not None and not problem.lists_states):
+        part, start, memory = _implicit_rest(plan, at, spent, problem, charged or {})
+        return solve(part, start=start, memory=memory, **options)
     rest, start = rest_to_plan(plan, at, spent, problem, charged, allowed, reckoned_at)
     memory = Memory(plan.memory) if start is None else start.memory
-    return solve(
-        rest,
-        method,
-        stop,
-        on_progress,
-        time_limit=time_limit,
-        gap=gap,
-        start=start,
-        memory=memory,
-        like=plan,
-        tolerances=allowed,
-    )
+    return solve(rest, start=start, memory=memory, like=plan, **options)
 
 
 def rest_to_plan(
@@ -136,10 +154,15 @@ def rest_to_plan(
         rest, entry = rest_with_capacities(world, position, left), position.entry
     if world.reward is not None and rest.reward is None:
         rest = maximised_again(rest, world.reward)
-    policy = carried_over(plan.policy, rest, entry) if plan.found else None
-    if policy is None:
+    if not plan.found:
         return rest, None
-    return rest, Plan(rest, policy, tolerances=tolerances, memory=Memory(plan.memory))
+    policy = carried_over(plan.policy, rest, entry)
+    start = Plan(rest, policy, tolerances=tolerances, memory=Memory(plan.memory))
+    try:
+        return rest, start.evaluated()
+    except ImproperPolicy:
+        # Where it says nothing now, or can do no more what it did, it is left to the search.
+        return rest, None
 
 
 def _place(at: Decision | Hashable | None) -> Hashable | None:
@@ -172,3 +195,256 @@ def _single_rest(
     begun = rest.activities[-1].cssp
     names = world.constraint_names
     return begun.derive(bounds=np.array([bounds[name] for name in names]), name=rest.name)
+
+
+def position_in(problem: HCSSP, place: Hashable | None) -> Position:
+    """The position that is called `place`, in the whole or in a rest of it; None for the start."""
+    if place is None:
+        return Position(problem.start)
+    names = {activity.name for activity in problem.activities}
+    if isinstance(place, tuple) and isinstance(place[0], str) and place[0] not in names:
+        # In a rest, an execution that was under way may have a name of its own; in the whole it has not.
+        place = (place[0].removesuffix(UNDER_WAY), *place[1:])
+    if isinstance(place, str) and not any(place.startswith(f"{name} ") for name in names):
+        place = place.replace(UNDER_WAY, "", 1)
+    return position_of(problem, place, measured=True)
+
+
+def left_at(
+    plan: Plan,
+    world: HCSSP,
+    position: Position,
+    at: Hashable | None,
+    spent: Mapping[str, float] | None,
+    charged: Mapping[str, float],
+) -> dict[str, float]:
+    """What is left of each constraint of `world` at a position; see the module."""
+    if spent is None:
+        return _expected_to_be_left(plan.as_procedure(), world, at, charged)
+    known = {*world.constraint_names, world.primary_name}
+    wrong = [
+        f"spent: there is no constraint {name!r}; there are {', '.join(map(repr, world.constraint_names))}"
+        for name in spent
+        if name not in known
+    ]
+    left: dict[str, float] = {}
+    for constraint in world.constraints:
+        name, counts = constraint.name, True
+        if constraint.per is not None:
+            counts = inside(world, position, constraint.per.use)
+        if not counts:
+            left[name] = 0.0
+        elif name in spent:
+            left[name] = constraint.limit - charged.get(name, 0.0) - float(spent[name])
+            if not float(spent[name]) >= 0.0:
+                wrong.append(f"spent: {name!r} is {spent[name]}; give a number that is not negative")
+        elif constraint.at_most == inf:
+            left[name] = inf
+        elif name in charged and name not in plan.problem.constraint_names:
+            # Nothing of it could be spent any more.
+            left[name] = constraint.limit - charged[name]
+        else:
+            wrong.append(
+                f"spent: it is not said how much of {name!r} was; name every constraint, or none at all if "
+                "what the plan expected is to count"
+            )
+    if wrong:
+        raise InvalidProblem(wrong)
+    return left
+
+
+def _expected_to_be_left(
+    plan: ProcedurePlan, world: HCSSP, at: Hashable | None, charged: Mapping[str, float]
+) -> dict[str, float]:
+    """What the plan reckoned with for the rest, and what it left unused."""
+    problem, policy = plan.problem, plan.policy
+    position = position_in(problem, at)
+    flattening = problem.flattening
+    state = -1
+    if position.activity is not None:
+        state = int(flattening.flat_state(position.activity)[position.state])
+    elif (position.event, position.entry) in flattening.event_states:
+        state = flattening.event_state(position.event, position.entry)
+    limited = [each for each in problem.constraints if each.per is not None]
+    begin, here = _costs_to_go(policy, (flattening.start, max(state, 0)))
+    if state < 0 or np.isnan(here).any():
+        # Nothing is planned there, so nothing can be expected there.
+        raise InvalidProblem(
+            [
+                f"the plan never reaches {describe(problem, position)}, and so says nothing about what is "
+                "spent until there; say what was"
+            ]
+        )
+    left = {}
+    for constraint in world.constraints:
+        gone = charged.get(constraint.name, 0.0)
+        if constraint.name not in problem.constraint_names and constraint.name in charged:
+            left[constraint.name] = constraint.at_most - gone
+            continue
+        if constraint.name not in problem.constraint_names:
+            raise InvalidProblem(
+                [f"the plan knows nothing of constraint {constraint.name!r}; say what was spent of it"]
+            )
+        stated = problem.constraints[problem.constraint_names.index(constraint.name)]
+        row = 1 + problem.constraint_names.index(constraint.name)
+        reckoned = float(begin[row] - here[row])
+        if stated.per is None or constraint.per is None:
+            left[constraint.name] = constraint.at_most - gone - reckoned
+            continue
+        number = 1 + problem.num_constraints + limited.index(stated)
+        executions = float(begin[number] - here[number])
+        left[constraint.name] = stated.per.carried + constraint.limit * executions - reckoned
+    return left
+
+
+def _costs_to_go(policy: ProcedurePolicy, states: Sequence[int]) -> FloatArray:
+    """What comes from some flat states on, a row each: of each cost, and how often limited uses are run."""
+    problem, flattening = policy.problem, policy.problem.flattening
+    is_plain = flattening.separable and not policy.is_randomised
+    if is_plain and all(constraint.per is None for constraint in problem.constraints):
+        return expected_to_come(policy, states)
+    chain, only_policy = policy_chain(policy)
+    costs, entries = _plain_costs(policy, chain)
+    counted = chain.derive(
+        costs=np.vstack([costs, entries]),
+        cost_names=tuple(map(str, range(len(costs) + len(entries)))),
+        bounds=np.full(len(costs) + len(entries) - 1, inf),
+    )
+    remaining = expected_remaining(counted, only_policy.under(counted))
+    return remaining[:, list(states)].T
+
+
+def _plain_costs(policy: ProcedurePolicy, chain: CSSP) -> tuple[FloatArray, FloatArray]:
+    """What the chain's rows cost, without what choices count as; and how often they run each limited use."""
+    problem, flattening = policy.problem, policy.problem.flattening
+    rows = policy.taken[0]
+    chosen = rows[rows < flattening.num_event_rows]
+    costs = np.array(chain.costs)
+    costs[:, : len(chosen)] = 0.0
+    limited = [constraint.per for constraint in problem.constraints if constraint.per is not None]
+    entries = np.zeros((len(limited), costs.shape[1]))
+    for row, choice in enumerate(flattening.event_row_choice[chosen].tolist()):
+        made = problem.choices[choice]
+        for number, per in enumerate(limited):
+            use = problem.uses[per.use]
+            entries[number, row] = sum(
+                outcome.probability
+                for outcome in made.outcomes
+                if outcome.runs is None and enters(use, made.event, outcome.event)
+            )
+    return costs, entries
+
+
+def carried_over(policy: Policy, rest: Problem, entry: Hashable | None = None) -> Policy:
+    """What a policy does in a problem that has most names in common with its own; it need not end there.
+
+    If the rest begins at an event, `entry` is the label of the state that it was entered in.
+    """
+    if isinstance(rest, CSSP) and isinstance(policy, DeterministicPolicy):
+        return DeterministicPolicy(rest, _rows(policy.problem, policy.rows, rest))
+    whole = as_procedure_policy(as_procedure(policy.problem), policy)
+    return _procedure_policy(whole, as_procedure(rest), entry)
+
+
+def _procedure_policy(policy: ProcedurePolicy, rest: HCSSP, begun: Hashable | None) -> ProcedurePolicy:
+    whole = policy.problem
+    numbers = {activity.name: index for index, activity in enumerate(whole.activities)}
+    rows = []
+    for activity in rest.activities:
+        index = numbers.get(activity.name, numbers.get(activity.name.removesuffix(UNDER_WAY)))
+        if index is None:
+            # Steps that the rest adds have one action in each state, at every level of a capacity.
+            first, only = activity.cssp.row_start[:-1], np.diff(activity.cssp.row_start) == 1
+            rows.append(np.where(only, first, NO_ROW))
+        else:
+            rows.append(_rows(whole.activities[index].cssp, policy.activities[index], activity.cssp))
+    events = {name: event for event, name in enumerate(whole.events)}
+    choices = {}
+    for event, entry in rest.flattening.event_states:
+        before = events.get(rest.events[event], -1)
+        chosen = policy.choices.get((before, entry))
+        if chosen is None and entry is None:
+            # Until an activity hands a level over, the rest does not name the one that it began with.
+            chosen = policy.choices.get((before, begun))
+        name = GO_ON if chosen is None else whole.choices[chosen].name
+        for choice in rest.choices_at(event):
+            if rest.choices[choice].name == name:
+                choices[event, entry] = choice
+    return ProcedurePolicy.compose(rest, choices, rows)
+
+
+def _rows(known: CSSP, rows: IntArray, cssp: CSSP) -> IntArray:
+    """The same actions in the same states: by number if the problems have the same shape, else by label."""
+    if np.array_equal(known.row_start, cssp.row_start):
+        return np.where(cssp.goals, NO_ROW, rows)
+    found = np.full(cssp.num_states, NO_ROW, dtype=np.int64)
+    for state in np.flatnonzero(~cssp.goals).tolist():
+        before = known.state_index.get(cssp.state_labels[state])
+        if before is None or rows[before] == NO_ROW:
+            continue
+        action = known.action_labels[int(rows[before])]
+        for row in range(int(cssp.row_start[state]), int(cssp.row_start[state + 1])):
+            if cssp.action_labels[row] == action:
+                found[state] = row
+    return found
+
+
+def _implicit_rest(
+    plan: Plan,
+    at: Decision | Hashable | None,
+    spent: Mapping[str, float] | None,
+    problem: Problem | ImplicitCSSP | None,
+    charged: Mapping[str, float],
+) -> tuple[ImplicitCSSP, Plan | None, Memory]:
+    """The implicit problem that is left, a plan to begin with, and what is known of it."""
+    before = plan.problem
+    world = before.implicit if problem is None else problem.implicit
+    if world is None or not isinstance(before, CSSP) or world.cost_names != before.cost_names:
+        raise InvalidProblem(
+            ["the changed problem is of another kind than the plan's; give one of its kind, with its costs"]
+        )
+    state = at.state if isinstance(at, Decision) else at
+    rest = (world if state is None else world.beginning_in(state)).with_bounds(
+        _left(plan, before, world, state, spent, charged)
+    )
+    memory = plan.memory if problem is None and state is None else Memory()
+    return rest, plan if _can_follow(plan, rest, memory) else None, memory
+
+
+def _left(
+    plan: Plan,
+    before: CSSP,
+    world: ImplicitCSSP,
+    state: Hashable | None,
+    spent: Mapping[str, float] | None,
+    charged: Mapping[str, float],
+) -> dict[str, float]:
+    """What is left of the bounds of the world; the plan's own part of it says what the plan expected."""
+    if spent is None and state is None and not charged:
+        return {}
+    bounds = dict(zip(world.constraint_names, world.bounds.tolist(), strict=True))
+    stated = as_procedure(before).with_bounds(bounds)
+    place = None
+    if state is not None:
+        place = (stated.activities[0].name, state)
+        if spent is None and state not in before.state_index:
+            raise InvalidProblem(
+                [f"the plan never reaches {state!r}, and so expects nothing there; say what was spent"]
+            )
+    left = left_at(plan, stated, Position(stated.start), place, spent, charged)
+    gone = [overspending for each in stated.constraints for overspending in overspent(each, left[each.name])]
+    if gone:
+        raise BudgetSpent(gone)
+    return {name: float(np.maximum(amount, 0.0)) for name, amount in left.items()}
+
+
+def _can_follow(plan: Plan, rest: ImplicitCSSP, memory: Memory) -> bool:
+    """Whether the plan says what to do from the new beginning on; if so, that is expanded."""
+    if not isinstance(plan.found_policy, DeterministicPolicy):
+        return False
+    try:
+        memory.expansion(rest).follow(plan.found_policy.actions())
+    except InvalidProblem:
+        # It reaches a state without an action, or one in which its action is no longer possible.
+        return False
+    return True

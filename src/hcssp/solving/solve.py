@@ -7,21 +7,21 @@ into an ordinary stop, evaluates the incumbent by code that no solver uses, and 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import copy_context
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hcssp.contract.ending import Ending, Reason
-from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.plan import Plan
-from hcssp.contract.progress import Progress
-from hcssp.contract.solver import Context, Solver
-from hcssp.contract.stop import (
+from hcssp.contract.progress import (
     Gap,
+    Policies,
+    Policy,
+    Progress,
     Stop,
     StopCriterion,
     criteria_of,
@@ -29,28 +29,299 @@ from hcssp.contract.stop import (
     memory_limit_of,
     time_limit_of,
 )
-from hcssp.cssp.expansion import ExpandedCSSP, settled_part
-from hcssp.cssp.implicit import ImplicitCSSP
-from hcssp.cssp.model import FloatArray
+from hcssp.contract.proof import Ending, Infeasible, Interval, Proof, Reason, Trace, TracePoint
+from hcssp.contract.solver import Context, Memory, Problem, Solver, same_but_for_bounds
+from hcssp.cssp.model import FloatArray, RewardInterval, refuse_implicit
+from hcssp.cssp.policy import DeterministicPolicy
+from hcssp.cssp.reachability import almost_sure, reachable
 from hcssp.deadline import OutOfTime, until
-from hcssp.errors import InvalidOption, UnsupportedProblem
-from hcssp.methods.open_duals import SHARE_OF_LIMIT
+from hcssp.errors import InvalidOption, InvalidPlan, InvalidProblem, UnsupportedProblem
+from hcssp.evaluation.exact import Evaluation, evaluate
 from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.numerics import DEFAULT_TOLERANCES, PRUNE_TOLERANCE, Tolerances
-from hcssp.procedure.dead_ends import explaining_dead_ends
-from hcssp.procedure.model import HCSSP
-from hcssp.procedure.single import refuse_parts
+from hcssp.numerics import (
+    CLAIM_TOLERANCE,
+    DEFAULT_TOLERANCES,
+    FEASIBILITY_TOLERANCE,
+    PRUNE_TOLERANCE,
+    Tolerances,
+)
+from hcssp.procedure.model import HCSSP, refuse_choices_per_event, refuse_parts
+from hcssp.procedure.policy import ProcedurePolicy
+from hcssp.procedure.validation import explaining_dead_ends
 from hcssp.proofs.search_record import SearchRecord
-from hcssp.solving.findings import Findings
-from hcssp.solving.in_integers import decided
 from hcssp.threads import single_threaded_algebra
 
 if TYPE_CHECKING:
+    from hcssp.cssp.expansion import ExpandedCSSP, Expansion
+    from hcssp.cssp.implicit import ImplicitCSSP
     from hcssp.workers import Workers
 
+
+class UnsoundResult(RuntimeError):
+    """A solver's claim does not survive the independent evaluation: a bug, never a user's mistake."""
+
+
+@dataclass
+class Findings:
+    """What has been proven so far; it only tightens."""
+
+    problem: Problem
+    tolerances: Tolerances
+    progress: Progress = field(default_factory=Progress)
+    trace: list[TracePoint] = field(default_factory=list)
+    start: Plan | None = None
+    search: SearchRecord = field(default_factory=SearchRecord)
+    implicit: ImplicitCSSP | None = None
+
+    @cached_property
+    def searched(self) -> Any:
+        """The problem that the method is given: under bounds that turn its tolerance into the wanted one."""
+        problem = self.implicit or self.problem
+        if self.tolerances.feasibility == FEASIBILITY_TOLERANCE:
+            return problem
+        bounds = self.tolerances.shifted(problem.bounds).tolist()
+        return problem.with_bounds(dict(zip(problem.constraint_names, bounds, strict=True)))
+
+    @classmethod
+    def begun(
+        cls,
+        problem: Problem | ImplicitCSSP,
+        start: Plan | None,
+        tolerances: Tolerances,
+        memory: Memory,
+        policies: Policies = "deterministic",
+    ) -> Findings:
+        """What a plan from an earlier run is worth here: its policy, evaluated again, and its bounds."""
+        if problem.implicit is None:
+            return cls._begun(problem, start, tolerances, policies)
+        implicit = problem.implicit
+        expansion = memory.expansion(implicit)
+        known = None if start is None else _continued(implicit, start, expansion)
+        findings = cls._begun(expansion.part_of(implicit), known, tolerances, policies)
+        findings.implicit = implicit
+        return findings
+
+    @classmethod
+    def _begun(
+        cls, problem: Problem, start: Plan | None, tolerances: Tolerances, policies: Policies
+    ) -> Findings:
+        if start is None:
+            return cls(problem, tolerances)
+        if not same_but_for_bounds(problem, start.problem):
+            raise InvalidProblem(["the plan to start with is one for another problem; give one for this"])
+        # What was proven for what counted as feasible then holds for whatever is stricter.
+        stricter = tolerances.feasibility <= start.tolerances.feasibility
+        known = start.under(problem) if stricter else replace(start.under(problem), proof=Interval())
+        if start.policies != policies:
+            if policies == "deterministic" and known.policy.is_randomised:
+                return cls(problem, tolerances)
+            # What is proven about deterministic policies says nothing about randomised ones.
+            known = replace(known, proof=Interval(), policies=policies)
+        known = replace(known, tolerances=tolerances).evaluated()
+        if not known.keeps_bounds() or _mixes_choices(known.found_policy, known.evaluation):
+            return cls(problem, tolerances)
+        progress = Progress(
+            lower_bound=known.lower_bound,
+            upper_bound=known.upper_bound,
+            incumbent=known.found_policy,
+            budgets=known.budgets or None,
+            improved=0.0,
+            reward=known.reward,
+        )
+        trace = [TracePoint(0.0, known.lower_bound, known.upper_bound)]
+        return cls(problem, tolerances, progress, trace, known)
+
+    def settle(self, part: ExpandedCSSP) -> None:
+        """The search of an implicit problem has ended, and this is the part that was expanded."""
+        from hcssp.cssp.expansion import lifted
+
+        self.problem = part
+        found = self.progress.incumbent
+        if isinstance(found, DeterministicPolicy):
+            self.progress = replace(self.progress, incumbent=lifted(found, part))
+
+    def add(self, step: Progress) -> None:
+        """Add the next snapshot of the solver."""
+        last = self.progress
+        better = step.upper_bound < last.upper_bound
+        # A solver that was given a better incumbent goes on to report its own, worse one.
+        own = better or step.incumbent is last.incumbent
+        self.progress = replace(
+            step,
+            lower_bound=max(step.lower_bound, last.lower_bound),
+            upper_bound=min(step.upper_bound, last.upper_bound),
+            incumbent=step.incumbent if better else last.incumbent,
+            budgets=step.budgets if own and step.budgets is not None else last.budgets,
+            prices=step.prices if step.prices is not None else last.prices,
+            stochastic=step.stochastic or last.stochastic,
+            infeasible=step.infeasible or last.infeasible,
+            reward=last.reward,
+            improved=step.seconds if better else last.improved,
+        )
+        self.progress = replace(self.progress, reward=self._reward(better))
+        point = TracePoint(step.seconds, self.progress.lower_bound, self.progress.upper_bound)
+        if not self.trace or self.trace[-1][1:] != point[1:]:
+            self.trace.append(point)
+
+    def _reward(self, better: bool) -> RewardInterval | None:
+        """What is proven about the reward; costs are what is missed of it, and stored with a margin."""
+        reward, found, last = self.problem.reward, self.progress.incumbent, self.progress.reward
+        if reward is None or found is None:
+            return None
+        value = -inf if last is None else last.value
+        if better or last is None:
+            evaluation = evaluate(found.problem, found)
+            value = reward.value({name: evaluation.cost(name) for name in reward.weights})
+        return reward.proven(value, self.progress.lower_bound)
+
+    def conclude(self, method: Solver, ending: Ending, memory: Memory) -> Plan:
+        """The plan, once the solver's claims have survived the independent evaluation."""
+        problem, progress, optimality = self.problem, self.progress, self.tolerances.optimality
+        policy = progress.incumbent
+        if policy is not None and policy.problem is not problem and self.searched is not problem:
+            policy = _under(policy, problem)
+        evaluation: Evaluation | None = None
+        # The plan keeps what was learnt; the factors of its last policies would lie beside those made here.
+        memory.release()
+        self.search.release()
+        proof: Proof = Interval(progress.lower_bound)
+        if policy is not None:
+            evaluation = evaluate(problem, policy)
+            cost = float(evaluation.costs[0])
+            self._check(evaluation, cost, ending)
+            proof = Interval(min(float(progress.lower_bound), cost), cost, optimality)
+        elif progress.infeasible is not None:
+            proof, ending = self._refuted(progress.infeasible, ending)
+        elif ending.reason is Reason.INFEASIBLE:
+            raise UnsoundResult(
+                "nothing is feasible, says the solver, but it gives no proof; it must set Progress.infeasible"
+            )
+        return Plan(
+            problem=problem,
+            found_policy=policy,
+            evaluation=evaluation,
+            proof=proof,
+            ending=ending,
+            kept=self.start is not None and evaluation is not None and cost >= self.start.upper_bound,
+            prices=_by_name(problem, progress.prices),
+            budgets=progress.budgets or {},
+            allocation=progress.allocation,
+            trace=Trace(self.trace),
+            stochastic=progress.stochastic,
+            policies=_policies_of(method),
+            method=method.name,
+            seconds=progress.seconds,
+            iterations=progress.iterations,
+            tolerances=self.tolerances,
+            memory=memory,
+            record=self.search,
+        )
+
+    def _refuted(self, claimed: Infeasible, ending: Ending) -> tuple[Proof, Ending]:
+        """That there is no plan, and why: the graph says whether no policy ends."""
+        if claimed.weights is not None:
+            same = self.searched is self.problem
+            return claimed if same else _infeasible(claimed, self.problem), ending
+        if not _can_end(self.problem):
+            return replace(claimed, ends=False), ending
+        if not np.isfinite(self.problem.bounds).any():
+            # A policy that ends is all that is asked for, and there is one.
+            lost = "there are policies that end, but so late that the method loses them"
+            return Interval(), Ending(Reason.ROUNDING, lost)
+        return claimed, ending
+
+    def _check(self, evaluation: Evaluation, cost: float, ending: Ending) -> None:
+        """A policy that breaks its budget, or a bound that is not one, is the worst bug we can have."""
+        progress, start = self.progress, self.start
+        broken = evaluation.violations(self.tolerances.feasibility)
+        if broken:
+            raise UnsoundResult(f"the policy breaks its bounds: {broken}")
+        if _mixes_choices(progress.incumbent, evaluation):
+            raise UnsoundResult("the policy makes several choices at an event; the problem asks for one")
+        # A cost of nothing may be a rounding error of what a step costs.
+        allowed = CLAIM_TOLERANCE * (abs(cost) + _largest_cost(self.problem))
+        if abs(cost - progress.upper_bound) > allowed:
+            raise UnsoundResult(f"the policy costs {cost}, not {progress.upper_bound} as the solver says")
+        if progress.infeasible is not None or ending.reason is Reason.INFEASIBLE:
+            raise UnsoundResult(f"nothing is feasible, says the solver, but a policy of cost {cost} is")
+        if progress.lower_bound > cost + allowed:
+            if start is not None and start.lower_bound >= progress.lower_bound:
+                raise InvalidPlan(
+                    [
+                        f"the plan's lower bound {start.lower_bound} is not true: a plan of cost {cost} "
+                        "keeps the same bounds; begin without it"
+                    ]
+                )
+            raise UnsoundResult(
+                f"the lower bound {progress.lower_bound} is above a feasible policy's cost {cost}"
+            )
+
+
+def _mixes_choices(policy: object, evaluation: Evaluation | None) -> bool:
+    """Whether a policy makes several choices at an event where its problem asks for one."""
+    if evaluation is None or not isinstance(policy, ProcedurePolicy) or not policy.problem.limits_choices:
+        return False
+    states, made = policy.problem.flattening.event_states, policy.choices
+    reached = {state for state, visits in zip(states, evaluation.visits, strict=False) if visits > 0.0}
+    chosen = {(state[0], made[state]) for state in reached & made.keys()}
+    return len(chosen) > len({event for event, _ in chosen})
+
+
+def _continued(problem: ImplicitCSSP, start: Plan, expansion: Expansion) -> Plan:
+    """A plan from an earlier run as one of the part that is expanded now; it grows by where the plan goes."""
+    from hcssp.cssp.expansion import ExpandedCSSP, lifted, under_bounds_of
+
+    policy, part = start.found_policy, start.problem
+    if not isinstance(policy, DeterministicPolicy):
+        raise InvalidProblem(["the plan to start with is one for another problem; give one for this"])
+    source = part.source if isinstance(part, ExpandedCSSP) else None
+    if source is None or source.space is not problem.space or not start.memory.knows(expansion):
+        policy, start = expansion.follow(policy.actions()), replace(start, proof=Interval())
+    bounds = dict(zip(problem.constraint_names, start.problem.bounds.tolist(), strict=True))
+    now = under_bounds_of(expansion.part(), problem.with_bounds(bounds))
+    return replace(start, problem=now, found_policy=lifted(policy, now), evaluation=None)
+
+
+def _under(policy: Policy, problem: Any) -> Policy:
+    return policy.under(problem)
+
+
+def _can_end(problem: Problem) -> bool:
+    """Whether some policy reaches the end almost surely; a question about the graph alone."""
+    flat = problem.flat
+    certain = almost_sure(flat, within=reachable(flat))
+    return bool(certain.states[flat.initial > 0.0].all())
+
+
+def _infeasible(proof: Infeasible, problem: Problem) -> Infeasible:
+    """The proof in terms of the bounds themselves, whatever the method made of their tolerance."""
+    refuted = proof.weights
+    if refuted is None:
+        return proof
+    used = refuted.weights > 0.0
+    allowed = float(refuted.weights[used] @ problem.bounds[used])
+    return replace(proof, weights=replace(refuted, allowed=allowed))
+
+
+def _largest_cost(problem: Problem) -> float:
+    """The largest primary cost of any step."""
+    return max((float(part.costs[0].max(initial=0.0)) for part in problem.cssps), default=0.0)
+
+
+def _by_name(problem: Problem, prices: Any) -> dict[str, float] | None:
+    if prices is None:
+        return None
+    # Where nothing is allowed, whatever costs any is taken out: no multiplier says what more would be worth.
+    return {
+        name: float(price)
+        for name, price, bound in zip(problem.constraint_names, prices, problem.bounds, strict=True)
+        if bound != 0.0
+    }
+
+
 LATER, LONGER = 0.5, 1.03
-"""Work inside a step is given up so many seconds, and so many times, later than the time limit: a solver that
-ends by itself between two steps knows more."""
+"""Seconds and factor by which the deadline inside a step exceeds the time limit: a solver that ends between
+two steps has proven more."""
 
 
 def solve(
@@ -64,9 +335,10 @@ def solve(
     start: Plan | None = None,
     memory: Memory | None = None,
     like: Plan | None = None,
-    tolerances: Tolerances = DEFAULT_TOLERANCES,
+    tolerances: Tolerances | None = None,
     executor: object | None = None,
     record: SearchRecord | None = None,
+    policies: Policies | None = None,
 ) -> Plan:
     """Solve `problem` until a criterion of `stop` holds or the solver has nothing left to do.
 
@@ -76,8 +348,8 @@ def solve(
         A C-SSP or an HC-SSP; or an implicit C-SSP, of which the plan's problem is the part that was expanded.
     method
         A method with its parameters, such as ``BudgetAllocation(iterations=10)``, or its name: ``"exact"``,
-        ``"budget-allocation"``, ``"milp"`` or ``"lp"``. By default the exact method, for an implicit problem
-        heuristic search.
+        ``"budget-allocation"``, ``"anytime"``, ``"milp"`` or ``"lp"``. By default the exact method, for an
+        implicit problem heuristic search.
     stop
         A criterion or several; the first that holds gives the reason. If neither `stop` nor `gap` is given,
         the search stops at the relative gap at which a plan is called optimal; an empty list goes on to the
@@ -100,12 +372,15 @@ def solve(
     tolerances
         What counts as keeping a bound, and what as optimal.
     executor
-        Who does the work side by side: :func:`hcssp.open_workers`, a Dask client, or any executor of
-        :mod:`concurrent.futures`. It stays open. By default this process does it alone.
+        Executes tasks in parallel: :func:`hcssp.open_workers`, a Dask client, or any executor of
+        :mod:`concurrent.futures`. It stays open. By default the search runs in this process.
     record
-        Where the search writes down its regions, for who looks at them while it goes on. One with regions,
+        Where the search records its regions, which may be read while it goes on. One with regions,
         such as :func:`hcssp.extend.load_search` reads from a file, is continued; what is known of them is
         proven again.
+    policies
+        Among which policies the best is wanted: ``"deterministic"`` ones, or ``"randomised"`` ones, which may
+        choose at random. By default those of the method; without a method, deterministic ones.
 
     Raises
     ------
@@ -121,25 +396,30 @@ def solve(
         so does a search that runs out of memory.
     """
     began = time.perf_counter()
-    if isinstance(problem, ExpandedCSSP):
-        problem = problem.unexpanded()
-    if isinstance(problem, HCSSP):
+    tolerances = tolerances or DEFAULT_TOLERANCES
+    if problem.implicit is None:
         refuse_parts(problem)
-    solver = _solver(method, problem)
+    else:
+        problem = problem.implicit
+    solver = _solver(method, problem, policies)
+    if isinstance(solver, PolicyBranching):
+        problem = solver.choosing(problem) if isinstance(problem, HCSSP) else problem
+    elif isinstance(problem, HCSSP):
+        refuse_choices_per_event(problem, f"the method {solver.name!r}")
+    if getattr(solver, "needs_all_states", True):
+        refuse_implicit(problem, f"the method {solver.name!r}")
     if stop is None and gap is None:
         gap = tolerances.optimality
     criteria = criteria_of(stop, time_limit, gap)
     if memory is None:
         memory = Memory() if start is None else start.memory
     workers = None if executor is None else _workers_for(solver, executor)
-    known = Findings.begun(problem, start, tolerances, memory)
-    limit = memory_limit_of(criteria)
+    known = Findings.begun(problem, start, tolerances, memory, _policies_of(solver))
     context = Context(
         known.progress.upper_bound,
         time_limit_of(criteria),
         memory,
-        node_memory=SHARE_OF_LIMIT * limit if limit < inf else None,
-        memory_limit=limit,
+        memory_limit=memory_limit_of(criteria),
         workers=workers,
         wanted_gap=_wanted_gap(criteria, tolerances),
         prices=_prices_of(problem, start, like),
@@ -162,7 +442,7 @@ class _Search:
     Parameters
     ----------
     problem, method, context
-        What is solved, how, and what the method is told.
+        The problem, the method, and what is known when it begins.
     known
         What is known before, to which all findings are added.
     criteria, on_progress
@@ -243,19 +523,51 @@ class _Search:
         """The plan of what was found, evaluated."""
         known, memory, tolerances = self._known, self._context.memory, self._known.tolerances
         ending = _honest(ending, known.progress.gap, self._criteria, tolerances)
-        if isinstance(self._problem, ImplicitCSSP):
-            known.settle(settled_part(memory.expansion(self._problem), self._problem))
-        plan = known.conclude(self._method.name, ending, memory)
-        if ending.reason not in (Reason.ROUNDING, Reason.FAILED):
+        if known.implicit is not None:
+            from hcssp.cssp.expansion import settled_part
+
+            known.settle(settled_part(memory.expansion(known.implicit), known.implicit))
+        plan = known.conclude(self._method, ending, memory)
+        if ending.reason not in (Reason.ROUNDING, Reason.FAILED) or plan.policies == "randomised":
             return plan
+        from hcssp.solving.rational_enumeration import decided
+
         with until(self._deadline):
             return decided(plan, _wanted_gap(self._criteria, tolerances))
 
 
-def _solver(method: Solver | str | None, problem: Problem | ImplicitCSSP) -> Solver:
-    """The solver that a caller means: one, a name, or None for the default of the problem."""
+def _policies_of(solver: Solver) -> Policies:
+    """Among which policies a method looks for the best."""
+    found: Policies = getattr(solver, "policies", "deterministic")
+    return found
+
+
+def _solver(
+    method: Solver | str | None, problem: Problem | ImplicitCSSP, policies: Policies | None = None
+) -> Solver:
+    """The solver that a caller means: one, a name, or None for the default of the problem.
+
+    Raises
+    ------
+    InvalidOption
+        If it is none, or looks for the best among other policies than the wanted ones.
+    """
+    if policies not in (None, "deterministic", "randomised"):
+        raise InvalidOption(f"policies={policies!r}: give 'deterministic' or 'randomised'")
+    if policies is not None and method is not None:
+        solver = _solver(method, problem)
+        if _policies_of(solver) != policies:
+            raise InvalidOption(
+                f"policies={policies!r}: the method {solver.name!r} finds the best of the "
+                f"{_policies_of(solver)} policies; leave one of both out"
+            )
+        return solver
+    if method is None and policies == "randomised":
+        from hcssp.methods.randomised import RandomisedDual
+
+        return RandomisedDual()
     if method is None:
-        if not isinstance(problem, ImplicitCSSP):
+        if problem.implicit is None:
             return PolicyBranching()
         from hcssp.methods.heuristic_search import HeuristicSearch
 
@@ -311,36 +623,3 @@ def _honest(ending: Ending, gap: float, criteria: Iterable[StopCriterion], toler
 
 def _wanted_gap(criteria: Iterable[StopCriterion], tolerances: Tolerances) -> float:
     return min((each.relative for each in criteria if isinstance(each, Gap)), default=tolerances.optimality)
-
-
-def resolve(
-    plan: Plan,
-    bounds: Mapping[str, float] | None = None,
-    *,
-    method: Solver | str | None = None,
-    stop: Stop | None = None,
-    time_limit: float | None = None,
-    gap: float | None = None,
-    on_progress: Callable[[Progress], object] | None = None,
-    tolerances: Tolerances | None = None,
-    **named: float,
-) -> Plan:
-    """Solve the problem of `plan` under other bounds, with all that was learnt; see :func:`solve`.
-
-    >>> from hcssp.scenarios import small_building
-    >>> plan = solve(small_building(bound=2.0))
-    >>> stricter = resolve(plan, damage=1.0)
-    >>> round(plan.upper_bound, 4), round(stricter.upper_bound, 4)
-    (27.7191, 46.6619)
-    """
-    return solve(
-        plan.problem.with_bounds(bounds, **named),
-        method,
-        stop,
-        on_progress,
-        time_limit=time_limit,
-        gap=gap,
-        start=plan if plan.found else None,
-        memory=plan.memory,
-        tolerances=tolerances or plan.tolerances,
-    )

@@ -1,14 +1,18 @@
 r"""Why a plan does what it does: what the alternatives at one place would cost.
 
-There are two questions about an alternative, and both are answered exactly. *Once*: if one deviated the first
-time one comes there, and then followed the plan, what would be expected of every cost? With :math:`V_i` what
-the plan still costs from a state on, and :math:`p` the probability that it comes to :math:`s`, the deviation
+There are two questions about an alternative, and both are answered exactly. *Once*: if the alternative is
+taken at the first visit, and the plan is followed from then on, what is the expectation of every cost? With
+:math:`V_i` the cost-to-go of the plan and :math:`p` the probability that it reaches :math:`s`, the deviation
 to a row :math:`r` changes the expectation by :math:`p \, (C_i(r) + \sum_{s'} T(r, s') V_i(s') - V_i(s))`.
 Where the plan does not say what to do then, the best plan with the alternative says it.
 
-*Altogether*: of all plans that keep the bounds and take the alternative wherever they come there, which is
-best? That is another problem, the same without the other rows of the state, and is searched like any other:
-with an interval that is proven. Such a plan may avoid the place; then it says so.
+*Always*: of all plans that keep the bounds and take the alternative at every visit, which is best? That is
+the same problem without the other rows of the state. It is solved like any other, with a proven interval.
+Such a plan may avoid the place; then its probability of reaching it is 0.
+
+A limit for each execution of a use is reported as what an execution costs. In the flat problem it is a bound
+on another sum (:mod:`hcssp.procedure.nesting`), which takes into account how often the use is run; so the
+number of executions after a deviation is computed along with the costs.
 
 Reference: the values of deviations are those of policy improvement (Howard 1960).
 """
@@ -16,27 +20,30 @@ Reference: the values of deviations are those of policy improvement (Howard 1960
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import nan
 
 import numpy as np
 
-from hcssp.contract.memory import Memory
 from hcssp.contract.plan import Plan, ProcedurePlan
+from hcssp.contract.progress import Policies, Stop, criteria_of
 from hcssp.contract.proof import Infeasible
-from hcssp.contract.stop import Stop, criteria_of
+from hcssp.contract.solver import Memory
 from hcssp.cssp.labels import SelectedLabels
-from hcssp.cssp.levels import with_used
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
-from hcssp.cssp.policy import NO_ROW
-from hcssp.errors import DeadEnd, InvalidProblem, UnsupportedProblem
-from hcssp.evaluation.exact import evaluate
+from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
+from hcssp.cssp.product import with_used
+from hcssp.display import Card
+from hcssp.errors import DeadEnd, ImproperPolicy, InvalidProblem, UnsupportedProblem
+from hcssp.evaluation.exact import evaluate, expected_remaining
+from hcssp.numerics import broken
 from hcssp.procedure.model import HCSSP
-from hcssp.procedure.part import part_of
-from hcssp.procedure.places import Place, label_called
+from hcssp.procedure.parts import part_of
 from hcssp.procedure.policy import ProcedurePolicy
-from hcssp.procedure.rest import position_of
-from hcssp.procedure.single import is_part
-from hcssp.solving.deviation import deviating_once, probability_of
+from hcssp.procedure.rest import Place, label_called, position_of
 from hcssp.solving.solve import solve
+
+_SHOWN = 4
+"""Alternatives that a ``repr`` names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,15 +55,15 @@ class Alternative:
     action
         What it is called.
     once
-        The expected costs, the primary first, if one does it the first time and then follows the plan; None
-        if nobody says what to do then, or it would not end. A limit for each execution of a use is told as
-        what an execution costs, nan if there is none.
+        The expected costs, the primary first, if it is taken at the first visit and the plan is followed from
+        then on; None if no action is known where that leads, or it would not end. A limit for each execution
+        of a use is stated as what an execution costs, nan if there is none.
     keeps_bounds
         Whether those keep the bounds.
     best
         The best plan that always does it there, as far as it was searched for; a plan of the same problem.
     comes_there
-        With what probability that plan comes to the place; 0 if it avoids it, or there is none.
+        The probability that that plan reaches the place; 0 if it avoids it, or there is none.
     """
 
     action: str
@@ -67,7 +74,7 @@ class Alternative:
 
 
 @dataclass(frozen=True, eq=False)
-class Reasons:
+class Reasons(Card):
     """Why a plan does what it does at a place.
 
     Attributes
@@ -79,7 +86,7 @@ class Reasons:
     chosen
         What the plan does there.
     comes_there
-        With what probability it comes there.
+        The probability that the plan reaches it.
     alternatives
         What else could be done.
     """
@@ -96,9 +103,16 @@ class Reasons:
         return (self.plan.problem.primary_name, *self.plan.problem.constraint_names)
 
     def __str__(self) -> str:
-        from hcssp.reports.why_words import reasons_in_words
+        from hcssp.reports.results_text import reasons_in_words
 
         return reasons_in_words(self)
+
+    def __repr__(self) -> str:
+        others = ", ".join(each.action for each in self.alternatives[:_SHOWN])
+        more = len(self.alternatives) - _SHOWN
+        rest = f" and {more} more" if more > 0 else ""
+        rather = f"{self.chosen} rather than {others}{rest}" if others else f"only {self.chosen} is possible"
+        return f"<Reasons at {self.place}: {rather}>"
 
 
 def why(
@@ -131,20 +145,20 @@ def why(
         When to stop the search for the best plan with each alternative, as for :func:`hcssp.solve`; by
         default at its proof.
     best
-        Whether to look for the best plans at all; without, only what was there is completed.
+        Whether to search for the best plans at all.
 
     Raises
     ------
     UnknownName
         If there is no such place.
     InvalidProblem
-        If the plan never comes there.
+        If the plan never reaches it.
     UnsupportedProblem
         If the best plans are asked for, and the plan's problem is a part of an implicit one.
     """
     if time_limit is not None or gap is not None:
         stop = criteria_of(stop, time_limit, gap)
-    if best and is_part(plan.problem):
+    if best and plan.problem.is_part:
         raise UnsupportedProblem(
             "the best plan with each alternative may go where nothing of the implicit problem was expanded; "
             "ask with best=False what deviating once would cost, or about a plan for problem.enumerated()"
@@ -155,29 +169,34 @@ def why(
     if isinstance(plan.problem, CSSP) and label_called(at, plan.problem.state_index) is not None:
         # A single problem has no events, whatever its states are called.
         at = (problem.activities[0].name, at)
-    state, told = _find(problem, at)
+    state, name = _find(problem, at)
     flat = problem.flattening.cssp
     rows = evaluated.policy.rows
     visits = evaluated.costs.visits
     if rows[state] == NO_ROW or not visits[state] > 0.0:
         raise InvalidProblem(
-            [f"the plan never comes to {told}, so it does nothing there; ask about another place"]
+            [f"the plan never reaches {name}, so it does nothing there; ask about another place"]
         )
-    comes = probability_of(flat, rows, state, visits)
+    policy = flat.policy(rows, evaluated.policy.extra)
+    comes = probability_of(policy, state, visits)
+    taken = evaluated.policy.mixed().get(state, ((int(rows[state]), 1.0),))
     found = []
     for row in range(int(flat.row_start[state]), int(flat.row_start[state + 1])):
-        if row != rows[state]:
+        if all(row != own for own, _ in taken):
             forced = _forced(evaluated, state, row, stop) if best else _nothing(evaluated)
             otherwise = forced.policy.rows if forced.found else None
             once = deviating_once(evaluated, state, row, comes, otherwise)
             there = 0.0
             if forced.found:
                 # Evaluated by code that no solver uses, as every plan.
-                there = probability_of(flat, forced.policy.rows, state, forced.costs.visits)
+                own = flat.policy(forced.policy.rows, forced.policy.extra)
+                there = probability_of(own, state, forced.costs.visits)
             costs, keeps = (None, False) if once is None else (once.costs, once.keeps_bounds)
             found.append(Alternative(str(flat.action_labels[row]), costs, keeps, forced, there))
     chosen = str(flat.action_labels[int(rows[state])])
-    return Reasons(evaluated, told, chosen, comes, tuple(found))
+    if len(taken) > 1:
+        chosen = " or ".join(f"{flat.action_labels[row]} ({100 * share:.3g}%)" for row, share in taken)
+    return Reasons(evaluated, name, chosen, comes, tuple(found))
 
 
 def _find(problem: HCSSP, at: Place) -> tuple[int, str]:
@@ -191,8 +210,8 @@ def _find(problem: HCSSP, at: Place) -> tuple[int, str]:
     event = problem.events[position.event]
     if position.event == problem.end:
         raise InvalidProblem([f"the procedure is over at {event!r}, so there is nothing to do"])
-    told = event if position.entry is None else f"{event}, entered in {with_used(position.entry)}"
-    return flattening.event_state(position.event, position.entry), told
+    name = event if position.entry is None else f"{event}, entered in {with_used(position.entry)}"
+    return flattening.event_state(position.event, position.entry), name
 
 
 def _nothing(plan: ProcedurePlan) -> ProcedurePlan:
@@ -203,11 +222,14 @@ def _forced(plan: ProcedurePlan, state: int, row: int, stop: Stop | None) -> Pro
     """The best plan that takes a row of a state, as a plan of the same problem."""
     problem, flattening = plan.problem, plan.problem.flattening
     memory = Memory(plan.memory)
-    if state >= flattening.num_event_states:
+    is_plain = plan.policies == "deterministic"
+    if is_plain and state >= flattening.num_event_states:
         return _in_activity(plan, state, row, stop, memory)
-    event, entry = flattening.event_states[state]
-    once = entry is None and sum(each == event for each, _ in flattening.event_states) == 1
-    if once and all(each.per is None for each in problem.constraints):
+    once = False
+    if state < flattening.num_event_states:
+        event, entry = flattening.event_states[state]
+        once = entry is None and sum(each == event for each, _ in flattening.event_states) == 1
+    if is_plain and once and all(each.per is None for each in problem.constraints):
         kept = np.array([choice.event != event for choice in problem.choices])
         kept[int(flattening.event_row_choice[row])] = True
         part = part_of(problem, kept)
@@ -217,11 +239,12 @@ def _forced(plan: ProcedurePlan, state: int, row: int, stop: Stop | None) -> Pro
     # Only in this way of entering, or under limits of uses, which a part of the procedure would not have: a
     # matter of the flat problem, in which such a limit is a bound like any other.
     cssp = _without(flattening.cssp, state, row)
-    found = _solved(cssp[0], stop, Memory())
+    found = _solved(cssp[0], stop, Memory(), plan.policies)
     lifted = None
     if found is not None and found.found:
         local = found.policy.rows
-        lifted = ProcedurePolicy(problem, np.where(local == NO_ROW, NO_ROW, cssp[1][local]))
+        extra = tuple((int(cssp[1][row]), chance) for row, chance in found.policy.extra)
+        lifted = problem.policy(np.where(local == NO_ROW, NO_ROW, cssp[1][local]), extra)
     return _as_plan(plan, found, lifted)
 
 
@@ -265,10 +288,12 @@ def _without(cssp: CSSP, state: int, row: int) -> tuple[CSSP, IntArray]:
     return changed, kept
 
 
-def _solved(problem: CSSP | HCSSP, stop: Stop | None, memory: Memory) -> Plan | None:
+def _solved(
+    problem: CSSP | HCSSP, stop: Stop | None, memory: Memory, policies: Policies | None = None
+) -> Plan | None:
     """The best plan; None if none ends."""
     try:
-        found = solve(problem, stop=stop, memory=memory)
+        found = solve(problem, stop=stop, memory=memory, policies=policies)
     except DeadEnd:
         return None
     return found.as_procedure() if isinstance(problem, HCSSP) else found
@@ -288,5 +313,115 @@ def _as_plan(plan: ProcedurePlan, found: Plan | None, policy: ProcedurePolicy | 
         method=found.method,
         seconds=found.seconds,
         iterations=found.iterations,
+        policies=found.policies,
         tolerances=found.tolerances,
     )
+
+
+_NEVER = 1e-12
+"""Fewer executions than this are none, but for rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Deviation:
+    """The expectation after a single deviation.
+
+    Attributes
+    ----------
+    costs
+        The primary cost and the constraints; those that hold for each execution of a use as what an
+        execution costs, nan if there is none.
+    keeps_bounds
+        Whether all bounds are kept.
+    """
+
+    costs: FloatArray
+    keeps_bounds: bool
+
+
+def reported_costs(plan: ProcedurePlan) -> FloatArray:
+    """The expected costs of a plan as they are reported: limits for each execution as what one costs."""
+    costs = np.array(plan.costs.costs)
+    executed = {each.name: each.usage_per_execution for each in plan.costs.limits}
+    for place, constraint in enumerate(plan.problem.constraints, 1):
+        if constraint.per is not None:
+            one = executed.get(constraint.name)
+            costs[place] = nan if one is None else one
+    return costs
+
+
+def probability_of(policy: DeterministicPolicy | RandomisedPolicy, state: int, visits: FloatArray) -> float:
+    """The probability that a policy reaches a state: its visits by those of a run that begins there."""
+    flat = policy.problem
+    if policy.rows[state] == NO_ROW or not visits[state] > 0.0:
+        return 0.0
+    initial = np.zeros(flat.num_states)
+    initial[state] = 1.0
+    from_there = evaluate(flat.derive(initial=initial), policy).visits[state]
+    return float(min(1.0, visits[state] / from_there))
+
+
+def deviating_once(
+    plan: ProcedurePlan, state: int, row: int, comes: float, otherwise: IntArray | None
+) -> Deviation | None:
+    """The expectation if another row of a state is taken at the first visit, and then the plan is followed.
+
+    Parameters
+    ----------
+    plan
+        The plan, evaluated.
+    state, row
+        The state and the row, of the flat problem.
+    comes
+        The probability that the plan reaches the state.
+    otherwise
+        Rows to follow where the plan says nothing; None for none.
+    """
+    problem = plan.problem
+    flat, rows = problem.flattening.cssp, plan.policy.rows.copy()
+    if otherwise is not None:
+        rows = np.where(rows == NO_ROW, otherwise, rows)
+    losses = _losses(problem)
+    counting = flat.derive(
+        costs=np.vstack([flat.costs, losses]),
+        cost_names=(*flat.cost_names, *(f"losses {place}" for place in range(len(losses)))),
+        bounds=np.concatenate([flat.bounds, np.full(len(losses), np.inf)]),
+    )
+    after = flat.transitions[[row]].toarray()[0]
+    # Both at once, so that both are known: what follows the deviation, and what would have followed.
+    begun = 0.5 * after
+    begun[state] += 0.5
+    try:
+        policy = flat.policy(rows, plan.policy.extra)
+        remaining = expected_remaining(counting.derive(initial=begun), policy)
+    except ImproperPolicy:
+        return None
+    follows = after > 0.0
+    change = comes * (counting.costs[:, row] + remaining[:, follows] @ after[follows] - remaining[:, state])
+    sums = np.asarray(plan.costs.costs) + change[: len(flat.costs)]
+    shown = sums.copy()
+    lost = change[len(flat.costs) :]
+    executions = {each.name: each.expected_executions for each in plan.costs.limits}
+    limits = [
+        (place, each, each.per) for place, each in enumerate(problem.constraints, 1) if each.per is not None
+    ]
+    for more, (place, constraint, per) in zip(lost.tolist(), limits, strict=True):
+        often = executions[constraint.name] - more
+        forgone = 0.0
+        if np.isfinite(constraint.at_most):
+            forgone = constraint.lost_execution * (per.most_executions - often)
+        shown[place] = (sums[place] - forgone) / often if often > _NEVER else nan
+    return Deviation(shown, not len(broken(sums[1:], problem.bounds)))
+
+
+def _losses(problem: HCSSP) -> FloatArray:
+    """For each limit of a use, how many executions fewer each flat row makes one expect."""
+    flattening = problem.flattening
+    limits = [each.per for each in problem.constraints if each.per is not None]
+    losses = np.zeros((len(limits), flattening.cssp.num_rows))
+    for place, per in enumerate(limits):
+        of_choice = np.zeros(len(problem.choices))
+        for choice, loss in per.losses.items():
+            of_choice[choice] = loss
+        losses[place, : flattening.num_event_rows] = of_choice[flattening.event_row_choice]
+    return losses

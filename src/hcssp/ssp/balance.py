@@ -1,8 +1,8 @@
 r"""A problem as the scalar solvers see it: live states, rows, and the flow-balance matrix.
 
-A *live* state is one that is not a goal. Only where a row leads when it leaves its state matters: that it
-stays for a while first makes it dearer, as often as it is repeated, and nothing else. So every row is counted
-from one departure to the next: with :math:`p` its probability to leave, it costs :math:`c / p` and leads to
+A *live* state is one that is not a goal. Only where a row leads when it leaves its state matters: staying for
+a while first only multiplies its cost by the number of repetitions. So every row is counted from one
+departure to the next: with :math:`p` its probability to leave, it costs :math:`c / p` and leads to
 :math:`s'` with :math:`T(s, a, s') / p`. A row that stays all but forever is then a row like any other, and no
 digits are lost on it. The flow-balance matrix :math:`B` has a row for each state-action pair and a column for
 each live state,
@@ -22,10 +22,10 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.conversion import index_type
+from hcssp.cssp.arrays import index_type, joined_spans
+from hcssp.cssp.factorisation import EVALUATION
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix, states_of_rows
 from hcssp.cssp.reachability import closure
-from hcssp.cssp.spans import joined_spans
 from hcssp.ssp.potential import (
     ROUNDINGS,
     SCALING_LOSS,
@@ -35,15 +35,6 @@ from hcssp.ssp.potential import (
     largest_share,
     quick_shortfalls,
 )
-
-MAX_WIDTH = 12
-MAX_PADDED_ENTRIES = 2_000_000
-"""Rows with more entries, or matrices with more in all, are not padded: it would take more memory than the
-matrix, and products of some rows gain less from it."""
-
-MAX_SWEPT_LINES = 10_000
-"""With more states a policy is not multiplied by padded lines: picking its rows is little beside its sweeps,
-and nothing else may ever ask for the padding."""
 
 
 class Balance:
@@ -129,17 +120,6 @@ class Balance:
         """What proves bounds where reduced costs are too coarse; made when it is needed first."""
         return Certifier.of(self.problem)
 
-    @cached_property
-    def _least_costs(self) -> FloatArray:
-        """The least that a departure costs, of each cost."""
-        least: FloatArray = np.min(self.costs, axis=1, initial=np.inf)
-        return least
-
-    def departures_at_most(self, costs: FloatArray) -> float:
-        """No fewer departures than a policy with such expected costs has; ``inf`` if they do not tell."""
-        paid = self._least_costs > 0.0
-        return float(np.min(costs[paid] / self._least_costs[paid], initial=np.inf))
-
     def is_proper(self, rows: IntArray) -> bool:
         """Whether the policy that takes `rows` in the live states ends almost surely, from every one."""
         ends = self.goal_probability[rows] > 0.0
@@ -185,7 +165,7 @@ class Balance:
 
     def policy_moves(self, rows: IntArray) -> Callable[[FloatArray], FloatArray]:
         """``B[rows] @ values`` as a function of the values, for one row of each live state."""
-        if len(rows) > MAX_SWEPT_LINES or self._padded is None:
+        if len(rows) > EVALUATION.max_padded_states or self._padded is None:
             chosen = self.matrix[rows]
         else:
             # Lines of equal length make a sparse matrix in no time, another one with other entries.
@@ -255,7 +235,7 @@ class Balance:
         matrix = self.matrix
         lengths = np.diff(matrix.indptr)
         width = int(lengths.max(initial=1))
-        if width > MAX_WIDTH or matrix.nnz > MAX_PADDED_ENTRIES:
+        if width > EVALUATION.max_padded_width or matrix.nnz > EVALUATION.max_padded_entries:
             return None
         used = np.arange(width) < lengths[:, np.newaxis]
         places = np.zeros(used.shape, dtype=matrix.indices.dtype)
@@ -273,7 +253,7 @@ def _per_departure(costs: FloatArray, leaving: FloatArray) -> FloatArray:
 
 
 class _Entries:
-    """The entries of a problem's transitions, told apart: those that stay, those to goals, and the others."""
+    """The entries of a problem's transitions by kind: those that stay, those to goals, and the others."""
 
     def __init__(self, problem: CSSP) -> None:
         transitions = problem.transitions

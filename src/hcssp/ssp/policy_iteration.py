@@ -30,48 +30,60 @@ from hcssp.cssp.reachability import Backwards
 from hcssp.deadline import keep_time
 from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.policy_evaluation import EXACT, DenseSystem, System, layers_of, side_of, system_for
+from hcssp.ssp.policy_evaluation import DenseSystem, System, layers_of, side_of, system_for
 from hcssp.ssp.potential import Certificate
 from hcssp.ssp.scalar_problem import Estimate, ScalarProblem
 
 logger = logging.getLogger(__name__)
 
-LARGE_PROBLEM = 20_000
-LARGE_PROBLEM_PRECISION = 1e-8
-"""Above LARGE_PROBLEM live states, improvements that cannot lower any value by more than this relative share
-are left alone: the bound pays for them, and hundreds of factorisations are saved."""
-
 RESIDUAL_TOLERANCE = 1e-11
 """The values of a policy are its own if their residual is within this, relative to each state's value, or
-within rounding of the largest; beyond, they are asked for once more, as precisely as can be."""
+within rounding of the largest; beyond, they are computed again, as precisely as possible."""
 
 RESIDUAL_ROUNDING = 4e-15
 """What rounding leaves of a residual, relative to the largest value."""
 
-SWEEP_TOLERANCE = 1e-8
-"""Improvements below this share of the cheapest row are not swept for: the next evaluation finds them."""
 
-SWEEP_SHARE = 0.03
-"""Sweep while more than this share of the states improves; in large problems while any does."""
+@dataclass(frozen=True)
+class PolicyIterationParameters:
+    """How policy iteration proceeds. No bound rests on it.
 
-MIN_BELLMAN_SWEEPS, MAX_BELLMAN_SWEEPS = 3, 60
+    Attributes
+    ----------
+    large
+        Problems with more live states are large: factorisations are expensive there.
+    large_precision
+        In large problems, improvements that cannot lower any value by more than this relative share are left
+        alone. The bound pays for them, and hundreds of factorisations are saved.
+    sweep_share
+        Bellman sweeps go on while more than this share of the states improves; in large problems while any
+        does. (Without sweeps: 2.4 times as slow on a grid of 100 by 100.)
+    sweep_tolerance
+        Improvements below this share of the cheapest row are not swept for: the next evaluation finds them.
+    proper_share
+        A greedy policy is proper if a sweep raises no value by more than this share of the cheapest row. Any
+        share below one would do; this one leaves the rounding of the sweep far behind.
+    bellman_sweeps
+        The least and the most sweeps between two evaluations; in between, as many as the problem is wide.
+    narrow_side, side_per_sweep
+        A large problem that is no wider than a grid of this side is factorised about as fast as it is swept
+        once for each `side_per_sweep` of its side.
+    replaced_rows
+        A warm start with more forbidden rows is not used.
+    iterations
+        The most evaluations.
+    """
 
-PROPER_SHARE = 0.5
-"""A greedy policy is known to be proper once a sweep changes no value by this share of the cheapest row; any
-share below one would do, and this leaves the rounding of the sweep far behind."""
-
-MAX_UNSETTLED_STATES = 8
-"""Once no more states than these change their best row in a sweep, a first policy is evaluated."""
-
-LIKELY_SHARE = 0.5
-"""A likely outcome has more than this share of the probability of the likeliest."""
-
-NARROW_SIDE, SIDE_OF_A_SWEEP = 100.0, 8.0
-"""A large problem as narrow as a grid of side NARROW_SIDE is factorised about as fast as it is swept once for
-each SIDE_OF_A_SWEEP of its side; of wider ones it takes longer than all sweeps."""
-
-MAX_REPLACED_ROWS = 8
-MAX_ITERATIONS = 10_000
+    large: int = 20_000
+    large_precision: float = 1e-8
+    sweep_share: float = 0.03
+    sweep_tolerance: float = 1e-8
+    proper_share: float = 0.5
+    bellman_sweeps: tuple[int, int] = (3, 60)
+    narrow_side: float = 100.0
+    side_per_sweep: float = 8.0
+    replaced_rows: int = 8
+    iterations: int = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,28 +124,36 @@ class PolicyIteration:
     system
         How policies are evaluated: by factorisation or by sweeps. None chooses by the problem's graph, see
         :mod:`hcssp.ssp.policy_evaluation`.
+    parameters
+        See :class:`PolicyIterationParameters`.
     """
 
-    def __init__(self, balance: Balance, system: System | None = None) -> None:
+    def __init__(
+        self,
+        balance: Balance,
+        system: System | None = None,
+        parameters: PolicyIterationParameters | None = None,
+    ) -> None:
         self.balance = balance
-        is_large = balance.num_live > LARGE_PROBLEM
+        self.parameters = PolicyIterationParameters() if parameters is None else parameters
+        self._is_large = balance.num_live > self.parameters.large
         layers = layers_of(balance)
-        side = side_of(balance, layers) if is_large else float(np.sqrt(balance.num_live))
-        self.system: System = system_for(balance, layers, side) if system is None else system
+        side = side_of(balance, layers) if self._is_large else float(np.sqrt(balance.num_live))
+        self.system: System = system_for(balance, layers) if system is None else system
         # A sweep carries an improvement one step, and longer ways take more of them. Most of the sweeps need
         # not look for better rows: those of the policy are a fraction of all.
         self._policy_sweeps = max(3, int(side / 12))
         # Along a line or a corridor factors carry it for next to nothing, as fast as a few sweeps.
-        narrow = is_large and side <= NARROW_SIDE
-        self._sweeps_across = max(MIN_BELLMAN_SWEEPS, int(side / SIDE_OF_A_SWEEP if narrow else side))
+        narrow = self._is_large and side <= self.parameters.narrow_side
+        least, most = self.parameters.bellman_sweeps
+        across = int(side / self.parameters.side_per_sweep if narrow else side)
+        self._most_sweeps = min(most, max(least, across))
         # Where a factorisation is expensive, sweep for as long as anything improves.
-        self._sweep_share = 0.0 if is_large else SWEEP_SHARE
+        self._sweep_share = 0.0 if self._is_large else self.parameters.sweep_share
         if isinstance(self.system, DenseSystem):
             # Another policy is evaluated as quickly as a sweep is made.
             self._sweep_share = 1.0
-        self.precision = LARGE_PROBLEM_PRECISION if is_large else 0.0
-        # Where a factorisation is cheap, it settles what a few states have not.
-        self._settled = -1 if is_large else MAX_UNSETTLED_STATES
+        self.precision = self.parameters.large_precision if self._is_large else 0.0
         self._every_state: IntArray = np.arange(balance.num_live)
         self._proper: IntArray | None = None
 
@@ -172,12 +192,8 @@ class PolicyIteration:
                 try:
                     return self._improve(problem, rows, values)
                 except (ImproperPolicy, OutOfPrecision):
-                    # Replacing forbidden rows one by one has closed a circle.
+                    # Replacing forbidden rows one by one has closed a cycle.
                     logger.debug("a warm start was improper; starting from the goals")
-        elif allowed is None and problem.every_step_costs:
-            rows = self._cold_start(problem)
-            if rows is not None:
-                return self._improve(problem, rows)
         return self._from_the_goals(problem, partly)
 
     def _improve(
@@ -199,38 +215,27 @@ class PolicyIteration:
             Live states that no policy of the region may enter.
         """
         may_sweep = dead is None and problem.every_step_costs
-        tolerance = self.system.default_tolerance
-        if tolerance > EXACT and not may_sweep:
-            # A rough value could make a loop without cost look like a gain.
-            tolerance = 0.0
         total = inf
-        for _ in range(MAX_ITERATIONS):
+        for _ in range(self.parameters.iterations):
             if values is None:
-                values = self.system.values(rows, tolerance)
+                values = self.system.values(rows)
             estimate, is_exact = self._evaluate(problem, rows, values)
-            if not is_exact and 0.0 < tolerance <= EXACT:
+            if not is_exact:
                 # Updates lose digits where values differ in size, and a switch for their sake could close a
-                # circle.
+                # cycle.
                 values = self.system.values(rows, 0.0)
                 estimate, _ = self._evaluate(problem, rows, values)
             improvable = problem.improvable(estimate)
             # Every switch lowers some value and raises none; where rounding hides that, it is time to stop.
             stalled, total = estimate.value.sum() >= total, estimate.value.sum()
             if stalled or not improvable.any() or problem.is_within(estimate, self.precision):
-                if tolerance > EXACT:
-                    # Once more, as precisely as can be, for every cost whatever its weight.
-                    total, tolerance, values = inf, 0.0, None
-                    continue
                 return self._proven(problem, rows, values, estimate, dead)
             if may_sweep:
                 swept = self._sweep(problem, estimate, improvable)
                 if swept is not estimate:
                     estimate, improvable = swept, problem.improvable(swept, rows)
-            if tolerance > EXACT and not improvable.any():
-                # Only the roughness of the values made it look improvable.
-                tolerance = 0.0
             rows, values = self._switch(rows, estimate, improvable), None
-        raise RuntimeError(f"policy iteration did not end within {MAX_ITERATIONS} iterations")
+        raise RuntimeError(f"policy iteration did not end within {self.parameters.iterations} iterations")
 
     def _proven(
         self,
@@ -269,17 +274,16 @@ class PolicyIteration:
         Where every sweep lowers the values, a policy that is best for them costs less than they say.
         """
         count, sweeps = np.count_nonzero(improvable), 0
-        most = min(MAX_BELLMAN_SWEEPS, self._sweeps_across)
-        while count / self.balance.num_live > self._sweep_share and sweeps < most:
+        while count / self.balance.num_live > self._sweep_share and sweeps < self._most_sweeps:
             greedy = self.balance.least_rows(estimate.reduced, estimate.least, self._every_state)
             estimate = problem.estimate(self._swept_value(problem, estimate, greedy))
-            count = np.count_nonzero(estimate.least < -SWEEP_TOLERANCE * problem.least_cost)
+            count = np.count_nonzero(estimate.least < -self.parameters.sweep_tolerance * problem.least_cost)
             sweeps += 1
         return estimate
 
     def _swept_value(self, problem: ScalarProblem, estimate: Estimate, rows: IntArray) -> FloatArray:
         """The values after one Bellman sweep and some sweeps of the `rows` that are best in it."""
-        if self.balance.num_live > LARGE_PROBLEM:
+        if self._is_large:
             keep_time()
         value = estimate.value + estimate.least
         moves, costs = self.balance.policy_moves(rows), problem.row_costs[rows]
@@ -295,30 +299,6 @@ class PolicyIteration:
         switched[states] = self.balance.least_rows(estimate.reduced, estimate.least, states)
         return switched
 
-    def _cold_start(self, problem: ScalarProblem) -> IntArray | None:
-        """A proper policy near the best one, by Bellman sweeps from likely shortest paths; None if none is.
-
-        It saves the factorisation of the first policies, 6 to 12% of the evacuation. A greedy policy is
-        proper if one more sweep would change all values by less than any step costs: on a closed set without
-        a goal the average cost would be at most the average change.
-        """
-        everything = np.ones(self.balance.num_rows, dtype=np.bool_)
-        rows, value = starting_policy(self.balance, problem.row_costs, everything, likeliest_only=True)
-        if (rows == NO_ROW).any():
-            return None
-        estimate, before = problem.estimate(value), rows
-        for sweeps_left in reversed(range(min(MAX_BELLMAN_SWEEPS, self._sweeps_across))):
-            greedy = self.balance.least_rows(estimate.reduced, estimate.least, self._every_state)
-            change = float(np.max(np.abs(estimate.least), initial=0.0))
-            is_proper = change < PROPER_SHARE * problem.least_cost
-            is_settled = np.count_nonzero(before != greedy) <= self._settled
-            if is_proper and (
-                is_settled or not sweeps_left or change <= SWEEP_TOLERANCE * problem.least_cost
-            ):
-                return greedy
-            estimate, before = problem.estimate(self._swept_value(problem, estimate, greedy)), greedy
-        return rows
-
     def _warm_start(
         self, problem: ScalarProblem, warm: IntArray, values: FloatArray | None
     ) -> tuple[IntArray | None, FloatArray | None]:
@@ -330,7 +310,7 @@ class PolicyIteration:
         if allowed is None or allowed[warm].all():
             return warm, values
         states = np.flatnonzero(~allowed[warm])
-        if len(states) > MAX_REPLACED_ROWS:
+        if len(states) > self.parameters.replaced_rows:
             return None, None
         if values is None:
             values = self.system.values(warm)
@@ -345,12 +325,12 @@ class PolicyIteration:
         """As :meth:`minimise`, from a policy that is proper wherever the region has one."""
         balance = self.balance
         everything = np.ones(balance.num_rows, dtype=np.bool_)
-        rows, safe = safe_rows(
+        rows, safe, lengths = safe_rows(
             balance, problem.row_costs, everything if problem.allowed is None else problem.allowed
         )
         lost = rows == NO_ROW
         if not lost.any():
-            return self._improve(problem, rows)
+            return self._improve(problem, self._swept_policy(problem, rows, lengths))
         begins = lost[balance.initial > 0.0]
         if begins.all() if partly else begins.any():
             return None
@@ -358,11 +338,24 @@ class PolicyIteration:
         rows = np.where(lost, self.proper_policy(problem.row_costs), rows)
         return self._improve(ScalarProblem(balance, problem.weights, safe), rows, dead=lost)
 
+    def _swept_policy(self, problem: ScalarProblem, rows: IntArray, value: FloatArray) -> IntArray:
+        """A proper policy that is greedy for what sweeps make of `value`; `rows` if they lead to none.
+
+        A greedy policy is proper if one more sweep would raise all values by less than any step costs: on a
+        closed set without a goal the average rise is the average cost.
+        """
+        if not problem.every_step_costs:
+            return rows
+        swept = self._sweep(problem, problem.estimate(value), np.ones(len(value), dtype=np.bool_))
+        if swept.least.max() > self.parameters.proper_share * problem.least_cost:
+            return rows
+        return self.balance.least_rows(swept.reduced, swept.least, self._every_state)
+
     def proper_policy(self, row_costs: FloatArray) -> IntArray:
         """Some policy that ends from every live state; `row_costs` only say which is preferred."""
         if self._proper is None:
             everything = np.ones(self.balance.num_rows, dtype=np.bool_)
-            self._proper, _ = safe_rows(self.balance, row_costs, everything)
+            self._proper, _, _ = safe_rows(self.balance, row_costs, everything)
         return self._proper
 
 
@@ -375,7 +368,7 @@ SWALLOWED = 4.0 * float(np.finfo(np.float64).eps)
 
 
 def starting_policy(
-    balance: Balance, row_costs: FloatArray, allowed: BoolArray, likeliest_only: bool = False
+    balance: Balance, row_costs: FloatArray, allowed: BoolArray
 ) -> tuple[IntArray, FloatArray]:
     """Rows that begin shortest paths of allowed rows to a goal, and the lengths of these paths.
 
@@ -385,7 +378,7 @@ def starting_policy(
 
     A live state without a path has NO_ROW and infinite length. The policy is proper if every state has a row
     and every allowed row stays among the live states, which holds for prepared problems without a region.
-    Otherwise see :func:`safe_rows`. With `likeliest_only`, paths count on likely outcomes only: fewer edges.
+    Otherwise see :func:`safe_rows`.
     """
     live = balance.num_live
     matrix = balance.matrix
@@ -393,11 +386,7 @@ def starting_policy(
     # Below zero at a row's own state.
     probability = -matrix.data
     to_goal = balance.goal_probability
-    floor = np.zeros(balance.num_rows)
-    if likeliest_only:
-        np.maximum.at(floor, row_of_entry, LIKELY_SHARE * probability)
-        floor = np.maximum(floor, to_goal)
-    entry = np.flatnonzero(probability > floor[row_of_entry])
+    entry = np.flatnonzero(probability > 0.0)
     goal_row = np.flatnonzero(to_goal > 0.0)
     step = np.maximum(row_costs, STEP_SHARE * (float(np.max(row_costs, initial=0.0)) or 1.0))
     step = np.where(allowed, step, np.inf)
@@ -410,7 +399,7 @@ def starting_policy(
         distance.max(where=np.isfinite(distance), initial=0.0), length.max(where=usable, initial=0.0)
     )
     if SWALLOWED * longest >= length.min(where=usable, initial=np.inf):
-        # Every step counts the same, or rounding might let a path run in circles.
+        # Every step counts the same, or rounding might let a path run in a cycle.
         length = np.where(usable, 1.0, np.inf)
         distance = path_lengths(live, balance.row_state[row], head, length)
     through = np.full(balance.num_rows, np.inf)
@@ -440,7 +429,9 @@ def path_lengths(live: int, tail: IntArray, head: IntArray, length: FloatArray) 
     return distances
 
 
-def safe_rows(balance: Balance, row_costs: FloatArray, allowed: BoolArray) -> tuple[IntArray, BoolArray]:
+def safe_rows(
+    balance: Balance, row_costs: FloatArray, allowed: BoolArray
+) -> tuple[IntArray, BoolArray, FloatArray]:
     """A proper policy of a region, where it has one, and the rows that keep out of its dead ends.
 
     Returns
@@ -449,17 +440,19 @@ def safe_rows(balance: Balance, row_costs: FloatArray, allowed: BoolArray) -> tu
         A row for each live state, NO_ROW in those from which the region cannot reach a goal surely.
     safe
         The allowed rows that can never lead to such a state.
+    lengths
+        Of the shortest path from each live state, see :func:`starting_policy`.
     """
     search: Backwards | None = None
     while True:
-        rows, _ = starting_policy(balance, row_costs, allowed)
+        rows, lengths = starting_policy(balance, row_costs, allowed)
         lost = rows == NO_ROW
         if not lost.any():
-            return rows, allowed
+            return rows, allowed, lengths
         if search is None:
             # Through the diagonal of the matrix a row leads to its own state too: lost states lose theirs.
             search = Backwards(balance.matrix, balance.row_state, np.zeros(balance.num_live, dtype=np.bool_))
         safe = search.spread(lost, allowed)
         if np.array_equal(safe, allowed):
-            return rows, allowed
+            return rows, allowed, lengths
         allowed = safe

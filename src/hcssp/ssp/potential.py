@@ -24,11 +24,11 @@ and there with the size of the difference in place of the sum: one rounding for 
 addition, and some to spare. A row whose successors all have a potential not below its state's holds whatever
 the rounding.
 
-Where the slack is not certainly non-negative, the potential is mended. Dividing it by :math:`1 + \epsilon`
+Where the slack is not certainly non-negative, feasibility is restored. Dividing it by :math:`1 + \epsilon`
 covers a slack of :math:`-\epsilon c`; where that would cost too much, as on rows without cost, single states
-are lowered instead (:mod:`hcssp.ssp.mending`). Anything may be tried, since only the check counts.
+are lowered instead (:mod:`hcssp.ssp.restoration`). Anything may be tried, since only the check counts.
 
-**Guarantee.** The bound holds for whatever values are given. If they cannot be mended, it is that of a
+**Guarantee.** The bound holds for whatever values are given. If they cannot be restored, it is that of a
 division, however much that costs, or 0, which holds because no cost is negative.
 """
 
@@ -42,8 +42,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, states_of_rows
-from hcssp.deadline import keep_time
-from hcssp.ssp.mending import MAX_SOLVES, MAX_SWEEPS, Mending
+from hcssp.ssp.restoration import Rows, restored
 
 UNIT_ROUNDOFF = 2.0**-53
 """Half the distance from one to the next double: what one rounding may lose, relatively."""
@@ -177,7 +176,7 @@ class Certifier:
         # Nothing is short at a potential of zero, because no cost is negative.
         values = np.maximum(values, 0.0)
         best = trivial
-        for potential in chain([values], self._mended(row_costs, values, forbidden)):
+        for potential in chain([values], self._restored(row_costs, values, forbidden)):
             share = self._share(row_costs, potential, forbidden)
             if share < np.inf:
                 found = divided(potential, share, self._initial)
@@ -192,50 +191,37 @@ class Certifier:
         short = np.flatnonzero(slack < 0.0)
         return largest_share(-slack[short], row_costs[short])
 
-    def _mended(
+    def _restored(
         self, row_costs: FloatArray, values: FloatArray, forbidden: BoolArray | None
     ) -> Iterator[FloatArray]:
-        """Lower and lower values, each more likely to hold."""
+        """Values of the states, each more likely to hold than those before."""
 
         def missing(potential: FloatArray, margin: float) -> FloatArray:
+            potential = np.append(np.maximum(potential[:-1], 0.0), 0.0)
             lacking = np.zeros(len(row_costs))
-            differences, slack, error = self._terms(row_costs[self._moving], np.append(potential, 0.0))
+            differences, slack, error = self._terms(row_costs[self._moving], potential)
             falls = np.minimum.reduceat(differences, self._segments) < 0.0
-            # Mended values are rounded, too, each by its own size: on a way of a million steps that is more
-            # than what the differences of two of them are off.
+            # Restored values are rounded, too, each by its own size: on a way of a million steps that is more
+            # than the error of the differences.
             level = potential[self._row_state[self._moving]]
             error = error + 2.0 * ROUNDINGS * self._sums(self._probabilities) * level
-            # What a division will cover need not be mended.
+            # What a division will cover is not missing.
             covered = 0.5 * SCALING_LOSS * row_costs[self._moving]
-            lacking[self._moving] = np.where(falls, margin * error - slack - covered, -slack)
+            lacking[self._moving] = np.where(falls, 2.0 * margin * error - slack - covered, -slack)
             return lacking
 
-        if not len(self._moving):
-            return
-        rows = np.ones(len(row_costs), dtype=np.bool_) if forbidden is None else ~forbidden
-        step_row = np.repeat(np.arange(len(row_costs)), np.diff(self._row_start))
-        mending = Mending(
-            rows,
-            row_costs,
-            self._row_state,
-            step_row,
-            self._heads,
-            self._probabilities,
-            values,
-            missing,
-        )
-        yield mending.values
-        for attempt in range(MAX_SOLVES):
-            if not mending.solve(2.0 ** (1 + attempt)):
-                break
-            yield mending.values
-        for sweep in range(MAX_SWEEPS):
-            keep_time()
-            if not mending.lower(2.0):
-                break
-            if sweep % 8 == 7:
-                yield mending.values
-        yield mending.values
+        if len(self._moving):
+            rows = Rows(
+                allowed=np.ones(len(row_costs), dtype=np.bool_) if forbidden is None else ~forbidden,
+                costs=row_costs,
+                state=self._row_state,
+                step_row=np.repeat(np.arange(len(row_costs)), np.diff(self._row_start)),
+                heads=self._heads,
+                probabilities=self._probabilities,
+                goals=np.arange(len(values) + 1) == len(values),
+            )
+            for found in restored(rows, np.append(values, 0.0), missing):
+                yield np.maximum(found[:-1], 0.0)
 
     def surcharges(
         self, row_costs: FloatArray, certificate: Certificate, forbidden: BoolArray | None = None
@@ -317,7 +303,7 @@ def quick_shortfalls(
 def lowering(reduced: FloatArray, level: FloatArray, rounding: float) -> float:
     """How far values must be lowered, for each unit of length, until they certainly hold on every row.
 
-    Where no policy goes on for ever, this is all that mending takes, rows without cost included: a length is
+    Where every policy ends, this restores feasibility, rows without cost included: a length is
     a number for each state that falls by at least one half in expectation, whatever row is taken, so a state
     that is further from the end is lowered by more, and every row gains.
 
@@ -335,7 +321,7 @@ def lowering(reduced: FloatArray, level: FloatArray, rounding: float) -> float:
 
 def lowered(value: float, length: float, step: float) -> float:
     """A certain lower bound: a value, not negative, lowered by `step` for each unit of length."""
-    # A value of nought holds by itself, and only helps the others.
+    # A value of zero holds by itself, and only helps the others.
     return max((value - step * (1.0 + 2.0**-20) * length) * (1.0 - 5.0 * ROUNDINGS), 0.0)
 
 

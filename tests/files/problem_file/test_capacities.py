@@ -9,9 +9,9 @@ import pytest
 from hcssp import dump_problem, load, solve
 from hcssp.errors import InvalidProblem
 from hcssp.files.problem_file import dumping
+from hcssp.files.problem_file.document import Limits
 from hcssp.files.problem_file.loading import load_text
-from hcssp.files.problem_file.source import Limits
-from hcssp.reports.plan_data import choice_conditions
+from hcssp.reports.page_data import choice_conditions
 
 MISSION = """
 format: hcssp-problem
@@ -141,7 +141,7 @@ def test_a_csv_file_gives_back_too(tmp_path: Path) -> None:
 
 
 NEGATIVE = "not a cost: a number from 0 to 1e+100; only a capacity can be given back"
-SEVERAL = "let it begin in one, and let its first action draw the lots"
+SEVERAL = "let it begin in one, and let its first action choose at random"
 
 
 @pytest.mark.parametrize(

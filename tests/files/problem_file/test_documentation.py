@@ -13,7 +13,8 @@ import pytest
 
 from hcssp import Gap, PolicyBranching, solve
 from hcssp.errors import InvalidProblem
-from hcssp.files import load, schema_text
+from hcssp.files.problem_file.format import schema_text
+from hcssp.files.problem_file.loading import load
 from plain_documents import plain_document
 
 PAGE = (Path(__file__).parents[3] / "docs" / "file-format.md").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hcssp.files.problem_file.expressions import (
+from hcssp.files.problem_file.arithmetic import (
     DEEPEST,
     LONGEST,
     ExpressionError,

@@ -11,9 +11,10 @@ import pytest
 import yaml
 
 from hcssp.errors import InvalidProblem
-from hcssp.files import dump_problem, schema_text
+from hcssp.files.problem_file.dumping import dump_problem
+from hcssp.files.problem_file.format import schema_text
 from hcssp.files.problem_file.loading import load_text
-from hcssp.scenarios.registry import SCENARIOS
+from hcssp.scenarios.scenario import scenarios
 from plain_documents import plain_document
 from tiny_scenarios import TINY
 
@@ -80,7 +81,7 @@ def test_the_schema_is_a_schema() -> None:
 def test_it_accepts_what_is_valid() -> None:
     SCHEMA.validate(plain_document(VALID))
     for name, settings in TINY.items():
-        SCHEMA.validate(json.loads(dump_problem(SCENARIOS[name].make(**settings), style="json")))
+        SCHEMA.validate(json.loads(dump_problem(scenarios()[name].make(**settings), style="json")))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['change'].strip()} > {case['to'].strip()}")

@@ -16,26 +16,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hcssp.errors import InvalidProblem
-from hcssp.files import Limits
 from hcssp.files.problem_file import format as problem_format
-from hcssp.files.problem_file import grid_format
-from hcssp.files.problem_file.findings import Findings
-from hcssp.files.problem_file.forms import (
+from hcssp.files.problem_file.arithmetic import Parameters
+from hcssp.files.problem_file.document import Field, Findings, Limits, parse_document
+from hcssp.files.problem_file.schema import (
+    WRITTEN,
     Definitions,
     Form,
+    Part,
+    bound,
     constant,
     letter,
     list_of,
     map_of,
     name_text,
     nothing,
+    number,
+    numbers,
+    record,
     text,
+    whole,
 )
-from hcssp.files.problem_file.number_forms import WRITTEN, bound, number, numbers, whole
-from hcssp.files.problem_file.parameters import Parameters
-from hcssp.files.problem_file.parsing import parse_document
-from hcssp.files.problem_file.records import Part, record
-from hcssp.files.problem_file.tree import Field
 from volume import examples
 
 
@@ -142,7 +143,7 @@ def test_a_definition_stands_in_the_schema_once() -> None:
 
 FORMS = {
     name: form
-    for name, form in {**vars(problem_format), **vars(grid_format)}.items()
+    for name, form in vars(problem_format).items()
     if isinstance(form, Form) and form is not problem_format.PROBLEM
 }
 SCALARS = st.sampled_from(

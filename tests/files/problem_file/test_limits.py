@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hcssp.errors import InvalidProblem
-from hcssp.files import Limits, load
-from hcssp.files.problem_file.activities import ActivityReader
-from hcssp.files.problem_file.loading import load_text
+from hcssp.files.problem_file.document import Limits
+from hcssp.files.problem_file.loading import load, load_text
+from hcssp.files.problem_file.models import ActivityReader
 
 ROOM = """
 format: hcssp-problem

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from hcssp.cssp.grid import GridWorld, Hazard
-from hcssp.files import fingerprint, load
-from hcssp.files.problem_file.loading import HCSSP, load_text
+from hcssp.files.fingerprint import fingerprint
+from hcssp.files.problem_file.loading import HCSSP, load, load_text
 
 HERE = Path(__file__).parent
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from hcssp.errors import InvalidProblem
-from hcssp.files import load
+from hcssp.files.problem_file.loading import load
 
 HERE = Path(__file__).parent
 VALID = (HERE / "valid.yaml").read_text(encoding="utf-8")

@@ -46,7 +46,7 @@ def test_activities_share_a_model_and_end_it_in_different_places(folder: Path) -
     text = PROBLEM.replace("x=0, y=0, fallen=false", first_label(folder))
     loaded = hcssp.load(write(folder, text.replace("x=1, y=1, fallen=false", label_at(folder, 1, 1))))
     crossing, half = (activity.cssp for activity in loaded.activities)
-    direct = hcssp.from_prism(
+    direct = hcssp.load_model(
         folder / "robot_grid.prism", constants="N=3", goal="there", minimise="time", costs=["heat"]
     )
     assert hcssp.solve(crossing).upper_bound == pytest.approx(hcssp.solve(direct).upper_bound, rel=1e-9)
@@ -60,7 +60,7 @@ def first_label(folder: Path) -> str:
 
 def label_at(folder: Path, x: int, y: int) -> str:
     """What a state is called: the order of the variables is Storm's."""
-    problem = hcssp.from_prism(folder / "robot_grid.prism", constants="N=3", goal="there")
+    problem = hcssp.load_model(folder / "robot_grid.prism", constants="N=3", goal="there")
     (found,) = [
         label
         for label in problem.state_labels

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hcssp.errors import InvalidProblem
-from hcssp.files import Limits, schema_text
-from hcssp.files.problem_file.csv_table import read_csv_table
-from hcssp.files.problem_file.drn_table import read_drn_table
-from hcssp.files.problem_file.layout import to_json, to_yaml
+from hcssp.files.problem_file.document import Limits
+from hcssp.files.problem_file.dumping import to_json, to_yaml
+from hcssp.files.problem_file.format import schema_text
 from hcssp.files.problem_file.loading import load_text
+from hcssp.files.problem_file.tables import read_csv_table, read_drn_table
 from plain_documents import plain_document
 from volume import examples
 

@@ -11,10 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hcssp.errors import InvalidProblem
-from hcssp.files.problem_file.findings import Findings
-from hcssp.files.problem_file.parsing import parse_document
-from hcssp.files.problem_file.source import Limits
-from hcssp.files.problem_file.tree import Entries, Items, Node
+from hcssp.files.problem_file.document import Entries, Findings, Items, Limits, Node, parse_document
 from plain_documents import plain
 from volume import examples
 

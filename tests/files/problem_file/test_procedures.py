@@ -11,9 +11,10 @@ import pytest
 
 import hcssp
 from hcssp.errors import InvalidProblem
-from hcssp.files import dump_problem, load, schema_text
-from hcssp.files.problem_file.loading import load_text
-from hcssp.files.problem_file.source import Limits
+from hcssp.files.problem_file.document import Limits
+from hcssp.files.problem_file.dumping import dump_problem
+from hcssp.files.problem_file.format import schema_text
+from hcssp.files.problem_file.loading import load, load_text
 from hcssp.procedure import HCSSP
 from plain_documents import plain_document
 from random_nestings import random_nesting

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import jsonschema
 import pytest
 
 from hcssp.errors import InvalidProblem
-from hcssp.files import Limits
-from hcssp.files.problem_file.findings import Findings
-from hcssp.files.problem_file.forms import Definitions, list_of, text
-from hcssp.files.problem_file.number_forms import number
-from hcssp.files.problem_file.parsing import parse_document
-from hcssp.files.problem_file.records import NotBeside, OneOf, Part, optional, record, required
-from hcssp.files.problem_file.tree import Field
+from hcssp.files.problem_file.document import Field, Findings, Limits, parse_document
+from hcssp.files.problem_file.schema import (
+    Definitions,
+    NotBeside,
+    OneOf,
+    Part,
+    list_of,
+    number,
+    optional,
+    record,
+    required,
+    text,
+)
 from plain_documents import plain_document
 
 
-@dataclass(frozen=True)
 class Door(Part):
     """A way out of a room."""
 

@@ -175,7 +175,7 @@ def test_a_chain_in_drn(tmp_path: Path) -> None:
         (
             "damage time",
             "damage smoke",
-            "t.drn:6: @reward_models: 'smoke' is not a cost; the costs are 'time'",
+            "t.drn:5: @reward_models: 'smoke' is not a cost; the costs are 'time'",
         ),
         ("@nr_states\n3", "@nr_states\n4", "t.drn:1: @nr_states: 4 states are announced, but there are 3"),
         (
@@ -191,7 +191,7 @@ def test_a_chain_in_drn(tmp_path: Path) -> None:
         ("1 : 1/3", "1 : 1/2", "t.drn:13: probabilities sum to 1.166666667, not 1"),
         ("1 : 1/3", "1 : 3", "t.drn:14: '3' is not a probability between 0 and 1"),
         ("1 : 1/3", "1 -> 1/3", "t.drn:14: '1 -> 1/3' is neither 'state ...' nor 'action ...' nor"),
-        ("1 : 1/3", "7 : 1/3", "t.drn:13: it leads to '7', which has no actions and is no goal"),
+        ("1 : 1/3", "7 : 1/3", "t.drn:13: it leads to 7, but the states are 0 to 2"),
         ("\taction jump [2, 0]\n", "", "t.drn:13: a transition before the first action"),
         ("state 0 [0.5, 1] init\n", "", "t.drn:12: an action before the first state"),
         ("state 1 [0, 4]", "state 1 !3 [0, 4]", "t.drn:18: '!3 [0, 4]': rates, observations and intervals"),

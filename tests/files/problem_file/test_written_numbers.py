@@ -7,9 +7,9 @@ from math import fsum
 
 import pytest
 
-from hcssp.files.problem_file.csv_table import read_csv_table
+from hcssp.files.problem_file.arithmetic import written_number
 from hcssp.files.problem_file.loading import load_text
-from hcssp.files.problem_file.written_numbers import written_number
+from hcssp.files.problem_file.tables import read_csv_table
 
 
 def test_a_fraction_is_the_nearest_float() -> None:

@@ -5,9 +5,8 @@ import pytest
 from scipy.optimize import linprog
 
 from brute_force import TOLERANCE, BruteForce, brute_force
-from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.progress import Progress
-from hcssp.contract.proof import Status
+from hcssp.contract.proof import Ending, Reason, Status
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.errors import DeadEnd, InvalidProblem
@@ -53,13 +52,13 @@ def test_it_agrees_with_the_best_mixture_of_all_policies(seed: int) -> None:
         return
     assert progress.ending == Ending(Reason.RELAXATION)
     assert progress.lower_bound == pytest.approx(optimum, rel=2e-7, abs=2e-7)
-    assert progress.lower_bound <= truth.value <= progress.upper_bound + 1e-9
+    assert progress.lower_bound <= truth.value
     assert progress.prices is not None
     assert np.all(progress.prices >= 0.0)
-    assert progress.randomised is not None
-    randomised = evaluate(problem, progress.randomised)
+    assert progress.incumbent is not None
+    randomised = evaluate(problem, progress.incumbent)
     assert randomised.costs[0] == pytest.approx(optimum, rel=1e-6, abs=1e-6)
-    assert randomised.keeps_bounds(1e-6)
+    assert randomised.keeps_bounds()
     mixture = progress.stochastic
     assert mixture is not None
     assert mixture.weights.sum() == pytest.approx(1.0)

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from allocation_boxes import THREE_WAYS, in_a_row, ways
-from hcssp.dual.procedure_oracle import ProcedureVertex
+from hcssp.dual.procedure import ProcedurePoint
 from hcssp.methods.paper import Box, Instance, branch_and_bound, compute_ub
-from hcssp.methods.paper.algorithm_4_compute_lb import LowerBound
-from hcssp.methods.paper.modes import Mode
+from hcssp.methods.paper.algorithms import LowerBound, Mode
 
 ROOT = Box(np.zeros(1), np.ones(1))
 
@@ -39,7 +38,7 @@ class Scripted(Mode):
 
     def compute_ub(
         self, instance: Instance, box: Box, iterations: float, parent: LowerBound
-    ) -> tuple[float, ProcedureVertex | None]:
+    ) -> tuple[float, ProcedurePoint | None]:
         cost = self._upper(float(box.lower[0]), float(box.upper[0]))
         return cost, self._solution if cost < inf else None
 
@@ -52,7 +51,7 @@ class Scripted(Mode):
 
     def suggestions(
         self, instance: Instance, bound: LowerBound, iterations: float
-    ) -> Iterable[ProcedureVertex]:
+    ) -> Iterable[ProcedurePoint]:
         self.asked_for_suggestions += 1
         return ()
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from enumerated_solutions import procedures
-from hcssp.dual.flat_oracle import FlatOracle
+from hcssp.dual.flat import FlatOracle
 from hcssp.methods.anytime import run_anytime
 from hcssp.methods.paper import Instance, procedural_planning
-from hcssp.methods.paper.estimated_procedure import EstimatedProcedure
+from hcssp.methods.paper.instance import EstimatedProcedure
 from random_procedures import random_procedure
 from volume import some
 

@@ -11,7 +11,7 @@ from allocation_boxes import THREE_WAYS, in_a_row, lying_in, random_boxes, ways
 from brute_force_procedures import brute_force_flat
 from enumerated_solutions import enumerate_solutions, procedures
 from hcssp.methods.paper import Box, Instance, compute_lb, compute_ub
-from hcssp.scenarios.evacuation import small_building
+from hcssp.scenarios.domains.evacuation import small_building
 from random_procedures import random_procedure
 from volume import some
 

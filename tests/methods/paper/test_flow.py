@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from brute_force_procedures import brute_force_flat
-from hcssp.dual.activity_budget import within
 from hcssp.methods.paper import Instance
-from hcssp.methods.paper.flow import planned_in_turn
-from hcssp.procedure.grouping import Grouping, grouped
+from hcssp.methods.paper.activity_budget import within
+from hcssp.methods.paper.algorithms import planned_in_turn
+from hcssp.procedure.parts import Grouping, grouped
 from random_procedures import random_procedure
 from small_procedures import drone, fork_in_the_middle, forking
 
@@ -50,7 +50,7 @@ def test_what_the_first_leg_leaves_of_the_budget_goes_to_the_second() -> None:
     # High and high takes 32 and never crashes; within 0.15 one leg can be flown low, the first at first.
     instance = instance_of(grouped(drone()))
     budget = instance.activities[0]
-    safest, _ = budget.at(np.array([1e6]))
+    safest = budget.at(np.array([1e6])).plan
     assert safest.costs[0] == pytest.approx(32.0)
     assert planned_in_turn(instance, 0, np.array([0.15]), safest).costs[0] == pytest.approx(25.4)
     assert planned_in_turn(instance, 0, np.array([0.2]), safest).costs[0] == pytest.approx(20.9)
@@ -63,7 +63,7 @@ def test_plans_keep_the_limits_and_are_never_worse(seed: int) -> None:
     instance = instance_of(grouping)
     for activity in filter(instance.is_group, range(len(instance.activities))):
         budget = instance.activities[activity]
-        sparing, _ = budget.at(np.full(len(budget.counted), 1e3))
+        sparing = budget.at(np.full(len(budget.counted), 1e3)).plan
         limits = 0.5 * (
             budget.usage(sparing) + np.maximum(budget.usage(sparing), budget.usage(budget.unconstrained))
         )

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from brute_force_procedures import brute_force
+from hcssp.contract.progress import MaxIterations
 from hcssp.contract.proof import Status
-from hcssp.contract.stop import MaxIterations
-from hcssp.methods.paper import MODES, BudgetAllocation, algorithm_2_activity_planning
+from hcssp.methods.paper import MODES, BudgetAllocation, BudgetParameters
 from hcssp.procedure.model import HCSSP
 from hcssp.solving.solve import solve
 from random_nestings import random_tied
@@ -55,13 +55,12 @@ def test_a_group_has_one_budget_and_the_others_their_own() -> None:
     assert {"first", "last"} < set(result.budgets)
 
 
-def test_a_proof_that_takes_long_is_brought_on_box_by_box(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(algorithm_2_activity_planning, "PORTION", 1)
+def test_a_proof_that_takes_long_is_brought_on_box_by_box() -> None:
     told = []
-    result = solve(drone(), BudgetAllocation(iterations=inf), on_progress=told.append)
+    solver = BudgetAllocation(iterations=inf, parameters=BudgetParameters(proof_steps=1))
+    result = solve(drone(), solver, on_progress=told.append)
     assert result.status is Status.OPTIMAL
     assert result.upper_bound == pytest.approx(25.4)
     # The same box again and again; with larger portions one look is enough.
     assert result.iterations > 1
-    monkeypatch.undo()
     assert solve(drone(), BudgetAllocation(iterations=inf)).iterations == 1

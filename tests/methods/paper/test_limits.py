@@ -9,10 +9,11 @@ from allocation_boxes import ways
 from brute_force_procedures import brute_force
 from enumerated_solutions import enumerate_solutions, procedures
 from hcssp.contract.proof import Status
+from hcssp.evaluation import evaluate
 from hcssp.methods.paper import MODES, BudgetAllocation, Instance, find_mode
-from hcssp.methods.paper.limits import least_likelihoods, published_limits
-from hcssp.methods.paper.sharp.limits import sharp_limits
-from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder, ProcedurePolicy, expected_executions
+from hcssp.methods.paper.algorithms import least_likelihoods, published_limits
+from hcssp.methods.paper.sharp import sharp_limits
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder, ProcedurePolicy
 from hcssp.solving.solve import solve
 from random_procedures import random_procedure
 from small_procedures import retrying, risky_room
@@ -38,7 +39,9 @@ def test_where_it_leads_back_no_procedure_runs_an_activity_less_often_either(see
         choices = tuple(rows[: problem.flattening.num_event_states])
         if choices not in seen:
             seen.add(choices)
-            executions = expected_executions(ProcedurePolicy(problem, rows))
+            policy = ProcedurePolicy(problem, rows)
+            found = evaluate(problem, policy).activities
+            executions = np.array([each.expected_executions for each in found])
             assert np.all((executions < 1e-12) | (least <= executions + 1e-12))
 
 

@@ -13,24 +13,19 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
-import hcssp.methods.paper.sharp
 from allocation_boxes import THREE_WAYS, in_a_row, ways
 from brute_force_procedures import brute_force
-from hcssp.contract.memory import Problem
 from hcssp.contract.plan import Plan
-from hcssp.contract.progress import Progress
+from hcssp.contract.progress import MaxIterations, Progress
 from hcssp.contract.proof import Status
-from hcssp.contract.solver import Context
-from hcssp.contract.stop import MaxIterations
+from hcssp.contract.solver import Context, Problem
 from hcssp.errors import UnknownName
-from hcssp.methods.paper import MODES, BudgetAllocation, Instance, find_mode
-from hcssp.methods.paper.algorithm_4_compute_lb import LowerBound
+from hcssp.methods.paper import MODES, BudgetAllocation, Instance, find_mode, sharp
+from hcssp.methods.paper.algorithms import LowerBound
 from hcssp.procedure import HCSSP
 from hcssp.solving.solve import solve
 from random_procedures import random_procedure
 from volume import some
-
-SHARP = Path(hcssp.methods.paper.sharp.__file__).parent
 
 
 @cache
@@ -159,15 +154,14 @@ def test_an_unknown_mode_is_refused() -> None:
 
 
 PIECES = [
-    "hcssp.methods.paper.modes.sharp_limits",
-    "hcssp.methods.paper.modes.sharp_lower_bound",
-    "hcssp.methods.paper.modes.split_at_incumbent",
-    "hcssp.methods.paper.modes.suggested_solutions",
-    "hcssp.methods.paper.sharp.lower_bound.BoxOracle",
-    "hcssp.methods.paper.sharp.lower_bound.is_dominated",
-    "hcssp.methods.paper.sharp.suggestions.spend_the_rest",
+    "hcssp.methods.paper.sharp.sharp_limits",
+    "hcssp.methods.paper.sharp.sharp_lower_bound",
+    "hcssp.methods.paper.sharp.split_at_incumbent",
+    "hcssp.methods.paper.sharp.suggested_solutions",
+    "hcssp.methods.paper.sharp.BoxOracle",
+    "hcssp.methods.paper.sharp.is_dominated",
     "hcssp.methods.paper.solver.ascend",
-    "hcssp.methods.paper.algorithm_2_activity_planning.prove",
+    "hcssp.methods.paper.algorithms.prove",
 ]
 """What sharp does beyond the paper, each where it is called."""
 
@@ -201,20 +195,18 @@ def test_published_uses_none_of_them(iterations: float, monkeypatch: pytest.Monk
         return [[point[1:] for point in result.trace] for result in results]
 
     before = traces()
-    for piece in [*PIECES, "hcssp.methods.paper.algorithm_3_procedural_planning.prove"]:
+    for piece in [*PIECES, "hcssp.methods.paper.algorithms.prove"]:
         monkeypatch.setattr(piece, refuse)
     assert traces() == before
 
 
-def test_only_the_modes_know_the_folder_sharp() -> None:
+def test_only_the_solver_knows_the_mode_sharp() -> None:
     knowing = set()
-    for path in SHARP.parent.glob("*.py"):
+    for path in Path(sharp.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
-                "hcssp.methods.paper.sharp"
-            ):
+            if isinstance(node, ast.ImportFrom) and node.module == "hcssp.methods.paper.sharp":
                 knowing.add(path.name)
-    assert knowing == {"modes.py"}
+    assert knowing == {"solver.py"}
 
 
 def test_in_published_a_box_is_bounded_by_itself() -> None:

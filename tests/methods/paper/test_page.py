@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-import hcssp.methods.paper
-from hcssp.methods.paper import MODES
+from hcssp.methods.paper import MODES, algorithms
 
-FOLDER = Path(hcssp.methods.paper.__file__).parent
+SOURCE = Path(algorithms.__file__).read_text(encoding="utf-8")
 PAGE = (Path(__file__).parents[3] / "docs" / "paper.md").read_text(encoding="utf-8")
 ALGORITHMS = {
-    name: int(lines)
-    for lines, name in re.findall(r"^\| \d, [\w-]+ \| (\d+) \| `(algorithm_\w+\.py)` \|", PAGE, re.MULTILINE)
+    name: (int(number), int(lines))
+    for number, lines, name in re.findall(
+        r"^\| (\d), [\w-]+ \| (\d+) \| \[`(\w+)`\]\[hcssp\.methods\.paper\.algorithms\.", PAGE, re.MULTILINE
+    )
 }
 
 
@@ -31,26 +32,19 @@ def cited_lines(source: str) -> list[int]:
     return cited
 
 
-def test_the_page_names_every_algorithm_and_no_other_file() -> None:
-    assert len(ALGORITHMS) == 5
-    assert set(ALGORITHMS) == {path.name for path in FOLDER.glob("algorithm_*.py")}
+def test_the_page_names_every_algorithm() -> None:
+    assert [number for number, _ in ALGORITHMS.values()] == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_the_code_cites_every_line_of_its_algorithm(name: str) -> None:
-    cited = cited_lines((FOLDER / name).read_text(encoding="utf-8"))
-    assert sorted(set(cited)) == list(range(1, ALGORITHMS[name] + 1))
-
-
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_a_file_defines_the_algorithm_it_is_called_after(name: str) -> None:
-    function = re.sub(r"^algorithm_\d_", "", name.removesuffix(".py"))
-    module = importlib.import_module(f"hcssp.methods.paper.{name.removesuffix('.py')}")
-    assert callable(getattr(module, function))
-    assert f"[`{function}`][hcssp.methods.paper.{name.removesuffix('.py')}.{function}]" in PAGE
-    number = re.findall(r"\d", name)[0]
-    assert module.__doc__ is not None
-    assert module.__doc__.startswith(f"Algorithm {number}, ")
+    number, lines = ALGORITHMS[name]
+    _, *sections = re.split(r"^# (?=Algorithm \d, |The members)", SOURCE, flags=re.MULTILINE)
+    section = sections[number - 1]
+    assert section.startswith(f"Algorithm {number}, ")
+    assert f"def {name}(" in section
+    assert sorted(set(cited_lines(section.partition("\n")[2]))) == list(range(1, lines + 1))
+    assert (getattr(algorithms, name).__doc__ or "").startswith(f"Algorithm {number}: ")
 
 
 def test_lines_are_read_from_comments_only() -> None:
@@ -70,8 +64,8 @@ def test_what_the_page_refers_to_exists(path: str) -> None:
     assert hasattr(importlib.import_module(module), name)
 
 
-def test_all_that_the_folder_sharp_decides_is_told() -> None:
-    """Each file of the folder has a line in the table of deviations."""
+def test_all_that_the_mode_sharp_decides_is_told() -> None:
+    """Each function that the mode calls has a line in the table of deviations."""
     table = PAGE[PAGE.index("## Where the mode sharp differs besides") :]
-    for path in (FOLDER / "sharp").glob("*.py"):
-        assert path.stem == "__init__" or f"hcssp.methods.paper.sharp.{path.stem}" in table
+    for name in ("sharp_limits", "sharp_lower_bound", "suggested_solutions", "split_at_incumbent"):
+        assert f"[hcssp.methods.paper.sharp.{name}]" in table

@@ -10,12 +10,13 @@ import pytest
 
 from allocation_boxes import THREE_WAYS, in_a_row, ways
 from brute_force_procedures import brute_force
+from hcssp.contract.progress import Gap, MaxIterations
 from hcssp.contract.proof import Status
-from hcssp.contract.stop import Gap
-from hcssp.errors import UnsupportedProblem
+from hcssp.errors import InvalidOption, UnknownName, UnsupportedProblem
 from hcssp.methods.paper import MODES, BudgetAllocation
+from hcssp.methods.paper.solver import ModeName
 from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.scenarios.evacuation import evacuation, small_building
+from hcssp.scenarios.domains.evacuation import LIKELIHOODS, evacuation, small_building
 from hcssp.solving.solve import solve
 from random_procedures import random_procedure
 from small_procedures import retrying, risky_room
@@ -34,13 +35,13 @@ def test_without_iterations_it_ends_and_reports_the_gap_that_remains(bound: floa
 
 
 def test_epsilon_stops_early() -> None:
-    # Two rooms within 7: the bounds of the first box are 4.25 and 11 in the mode sharp.
+    # Two rooms within 7: the bounds of the first box are 4.25 and 7 in the mode sharp.
     problem = in_a_row([ways(*THREE_WAYS)] * 2, damage=7.0)
-    result = solve(problem, BudgetAllocation(iterations=0, epsilon=6.8))
+    result = solve(problem, BudgetAllocation(iterations=0, epsilon=2.8))
     assert result.ending.reason == "gap"
     assert result.iterations == 1
-    assert result.upper_bound - result.lower_bound == pytest.approx(6.75)
-    assert solve(problem, BudgetAllocation(iterations=0, epsilon=6.7)).iterations > 1
+    assert result.upper_bound - result.lower_bound == pytest.approx(2.75, abs=1e-6)
+    assert solve(problem, BudgetAllocation(iterations=0, epsilon=2.7)).iterations > 1
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -118,3 +119,33 @@ def test_the_first_plan_of_the_evacuation_is_as_good_as_the_papers(
     assert result.lower_bound == pytest.approx(result.stochastic.value, abs=1e-5)
     assert result.upper_bound <= result.stochastic.value * (1.0 + above)
     assert np.isfinite(result.gap)
+
+
+def test_the_likelihoods_are_an_input_and_the_lower_bound_covers_what_they_leave_out() -> None:
+    problem = evacuation(2.0)
+    given = BudgetAllocation(mode="published", likelihoods=LIKELIHOODS)
+    result = solve(problem, given, stop=[MaxIterations(1)])
+    # With the least likelihoods of the paper there is no plan in the first thousands of boxes.
+    assert result.upper_bound == pytest.approx(145.2104, abs=1e-4)
+    assert result.lower_bound < 144.9125
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("factor", [0.5, 3.0, 1e6])
+def test_whatever_the_likelihoods_are_the_bounds_hold(mode: ModeName, factor: float) -> None:
+    problem = small_building(2.0)
+    names = [activity.name for activity in problem.activities]
+    given = BudgetAllocation(mode=mode, likelihoods=dict.fromkeys(names, factor))
+    result = solve(problem, given, stop=[MaxIterations(50)])
+    assert result.lower_bound <= 27.719117
+    assert result.upper_bound >= 27.719116
+    assert result.status is not Status.INFEASIBLE
+
+
+def test_likelihoods_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(InvalidOption, match=r"'a' is 0\.0; give a positive number"):
+        BudgetAllocation(likelihoods={"a": 0.0})
+    with pytest.raises(InvalidOption, match="give a number for each activity's name"):
+        BudgetAllocation(likelihoods="a=1")  # type: ignore[arg-type]
+    with pytest.raises(UnknownName, match="no activity 'nowhere'"):
+        solve(small_building(2.0), BudgetAllocation(likelihoods={"nowhere": 1.0}))

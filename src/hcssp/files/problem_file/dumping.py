@@ -3,31 +3,127 @@
 Activities whose grids are known are written as grids, and grids that agree in everything but start and
 goal only once; all others are written as tables. Procedures that run inside others are written once, too.
 What a file cannot say is refused: states whose names become the same when written as texts.
+
+A document as a text that people like to read: short things on one line, long things below each other.
+
+Floats are written with the fewest digits that give the same float again.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from math import inf
 from typing import Any, Literal
 
 import numpy as np
 
-from hcssp.cssp.grid import DIRECTIONS, Cell, GridWorld
-from hcssp.cssp.levels import Capacity, LevelledGrid, Uses
+from hcssp.cssp.grid import DIRECTIONS, Cell, GridWorld, PlacedGrid
 from hcssp.cssp.model import CSSP, FloatArray
+from hcssp.cssp.product import Capacity, Uses
 from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.errors import InvalidProblem
+from hcssp.files.problem_file.document import Limits, quoted, resolved
 from hcssp.files.problem_file.format import FORMAT, VERSION
-from hcssp.files.problem_file.forms import name_problem
-from hcssp.files.problem_file.layout import Line, to_json, to_yaml
-from hcssp.files.problem_file.source import Limits
+from hcssp.files.problem_file.schema import name_problem
 from hcssp.files.problem_file.tables import label_text, state_label
 from hcssp.procedure import HCSSP, Activity, Outcome
-from hcssp.procedure.capacities import CapacityModel, capacity_model
 from hcssp.procedure.description import used_procedures
-from hcssp.procedure.expansion import expand
-from hcssp.procedure.single import as_procedure, refuse_parts
+from hcssp.procedure.model import Floor, as_procedure, refuse_parts
+from hcssp.procedure.nesting import expand
+from hcssp.procedure.product import CapacityModel, capacity_model
+
+WIDTH = 100
+
+
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-. ")
+
+
+# What YAML 1.1, which other tools read, takes for something else than a text.
+_MISREAD = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
+
+
+class Line(dict[str, Any]):
+    """A mapping that is written on one line, if it fits there."""
+
+
+def to_json(document: Mapping[str, Any]) -> str:
+    """The document as JSON."""
+    return _json(document, "") + "\n"
+
+
+def to_yaml(document: Mapping[str, Any]) -> str:
+    """The document as YAML, with an empty line between its parts."""
+    parts: list[str] = []
+    for key, value in document.items():
+        lines = _yaml_entry(key, value, "")
+        parts.append(("\n" if len(lines) > 1 and parts else "") + "\n".join(lines))
+    return "\n".join(parts) + "\n"
+
+
+def _yaml_entry(key: str, value: Any, indent: str) -> list[str]:
+    head, inner = f"{indent}{_yaml_text(key)}:", indent + "  "
+    if isinstance(value, str) and "\n" in value.strip("\n") and value.isascii():
+        body = value.strip("\n").split("\n")
+        if all(line.strip() and line == line.rstrip() and not line.startswith(" ") for line in body):
+            return [f"{head} |", *(inner + line for line in body)]
+    flow = f"{head} {_flow(value, _yaml_text)}"
+    if not _is_block(value) and (len(flow) <= WIDTH or not isinstance(value, Mapping | list | tuple)):
+        return [flow]
+    if isinstance(value, Mapping):
+        return [head, *(line for each in value.items() for line in _yaml_entry(*each, inner))]
+    return [head, *(f"{inner}- {_flow(item, _yaml_text)}" for item in value)]
+
+
+def _json(value: Any, indent: str) -> str:
+    flow, inner = _flow(value, json.dumps), indent + "  "
+    fits = len(flow) + len(inner) + 20 <= WIDTH
+    if not isinstance(value, Mapping | list | tuple) or (fits and not _is_block(value)):
+        return flow
+    if isinstance(value, Mapping):
+        held = [f"{json.dumps(key)}: {_json(each, inner)}" for key, each in value.items()]
+    else:
+        held = [_json(each, inner) for each in value]
+    begin, end = "{}" if isinstance(value, Mapping) else "[]"
+    return begin + ",".join(f"\n{inner}{each}" for each in held) + f"\n{indent}{end}"
+
+
+def _is_block(value: Any) -> bool:
+    """Whether a value has lines of its own, even if it is short."""
+    if isinstance(value, Mapping):
+        return bool(value) and not isinstance(value, Line)
+    return isinstance(value, list | tuple) and any(isinstance(item, Mapping) for item in value)
+
+
+def _flow(value: Any, text: Callable[[str], str]) -> str:
+    """A value on one line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{text(key)}: {_flow(each, text)}" for key, each in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_flow(each, text) for each in value) + "]"
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, bool) or value is None:
+        return json.dumps(value)
+    if value == inf:
+        # JSON knows no infinity.
+        return '"inf"' if text is json.dumps else ".inf"
+    number = float(value)
+    if number == int(number) and abs(number) < 1e15:
+        return str(int(number))
+    # Tools that read YAML 1.1 take 1e-05 for a text, but not 1.0e-05.
+    written = repr(number)
+    return written if "." in written else written.replace("e", ".0e")
+
+
+def _yaml_text(text: str) -> str:
+    """A text as YAML: without quotes if it can mean nothing else."""
+    bare = set(text) <= _PLAIN and text[:1].isalpha() and not text.endswith((" ", "."))
+    if bare and text.lower() not in _MISREAD and isinstance(resolved(text), str):
+        return text
+    return quoted(text)
+
 
 _HEADER = "# A problem file of hcssp; docs/file-format.md explains it. Solve it with: hcssp solve FILE\n"
 
@@ -72,8 +168,8 @@ def written(document: Mapping[str, Any], style: Literal["yaml", "json"] = "yaml"
 
 
 def _too_large(size: str, most: str) -> InvalidProblem:
-    told = f"the problem file would have {size}, and at most {most} are read; save the plan instead"
-    return InvalidProblem([told])
+    message = f"the problem file would have {size}, and at most {most} are read; save the plan instead"
+    return InvalidProblem([message])
 
 
 def _num_values(node: object) -> int:
@@ -97,7 +193,7 @@ def problem_document(problem: HCSSP) -> dict[str, Any]:
                 f"the original, and say maximise: {problem.reward.name} in the file"
             ]
         )
-    model = _writable_model(problem)
+    model, drawing, per_event = _writable_model(problem), problem.drawing, problem.choices_per_event
     if model is not None:
         # Procedures that run inside are written out, as they are where levels are carried.
         problem = model.problem.restricted(reward=problem.reward)
@@ -118,12 +214,24 @@ def problem_document(problem: HCSSP) -> dict[str, Any]:
         document["capacities"] = {each.name: _capacity(each) for each in model.capacities}
     procedures = {name: writer.level(procedure) for procedure, name in writer.procedures()}
     whole = writer.level(problem)
+    if per_event:
+        whole["procedure"]["choices"] = "per event"
     if writer.models:
         document["models"] = writer.models
     if procedures:
         document["procedures"] = procedures
     document.update(whole)
+    if drawing:
+        document["drawing"] = {level: _floor(floor) for level, floor in drawing.items()}
     return document
+
+
+def _floor(floor: Floor) -> dict[str, Any]:
+    named = {key: getattr(floor, key) for key in ("doors", "lifts", "places", "paths")}
+    written = {
+        key: {name: list(line) for name, line in lines.items()} for key, lines in named.items() if lines
+    }
+    return {"walls": [list(line) for line in floor.walls], **written} if floor.walls else written
 
 
 def _writable_model(problem: HCSSP) -> CapacityModel | None:
@@ -212,7 +320,7 @@ class _Writer:
             for key, given in labels.items()
             if given
         }
-        if world is None or isinstance(world, LevelledGrid) or not self._uses_are_of(world, activity):
+        if world is None or isinstance(world, PlacedGrid) or not self._uses_are_of(world, activity):
             written = self._table(activity)
             return type(written)({**written, **entries})
         ends = {"start": _start(world.starts, list), "goal": _goal(world.goals), **entries}

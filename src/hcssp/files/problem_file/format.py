@@ -1,65 +1,205 @@
 """The format of problem files, said once: the reader and the JSON Schema both come from these records.
 
 ``docs/file-format.md`` explains it with examples. What a record cannot say (whether names exist, rectangles
-lie inside, probabilities sum to one) is found when the problem is made of it. The part about grids stands in
-:mod:`hcssp.files.problem_file.grid_format`.
+lie inside, probabilities sum to one) is found when the problem is made of it.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
-from typing import ClassVar
+from typing import ClassVar, get_args
 
-from hcssp.files.problem_file.forms import (
+from hcssp.files.problem_file.schema import (
+    AnyOf,
     Definitions,
     Form,
-    constant,
-    list_of,
-    map_of,
-    name_text,
-    nothing,
-    parameter_name,
-    text,
-)
-from hcssp.files.problem_file.grid_format import (
-    AMOUNTS,
-    COSTS,
-    DRAWN_HAZARDS,
-    EXITS,
-    GRID,
-    LARGEST_COST,
-    LISTED_HAZARDS,
-    PROBABILITY,
-    SLIP,
-    SLIP_ONCE,
-    STEP_COST,
-    Costs,
-    CostsAndExits,
-    DrawnGrid,
-    Exits,
-    HazardArea,
-    ListedGrid,
-    Sides,
-)
-from hcssp.files.problem_file.number_forms import bound, number, numbers, parameter, whole
-from hcssp.files.problem_file.records import (
     NotBeside,
     OneOf,
     OnlyBeside,
     Part,
     Rules,
+    bound,
+    constant,
+    letter,
+    list_of,
+    map_of,
+    name_text,
+    nothing,
+    number,
+    numbers,
+    one_of,
     optional,
+    parameter,
+    parameter_name,
     record,
     required,
+    text,
+    whole,
 )
+from hcssp.procedure.model import Choices
+
+LARGEST_COST = 1e100
+"""So that sums of costs do not overflow."""
+
+
+Costs = dict[str, float | None]
+
+
+Exits = dict[str, float | None]
+
+
+CostsAndExits = dict[str, float | Exits | None]
+
+
+Rectangles = tuple[int, ...] | list[tuple[int, ...] | None]
+
+
+PROBABILITY = number("a probability between 0 and 1", 0, 1).defined("probability")
+
+
+COST = number(f"a cost: a number from 0 to {LARGEST_COST:g}", 0, LARGEST_COST).defined("cost")
+
+
+AMOUNT = number(COST.what, -LARGEST_COST, LARGEST_COST).defined(
+    "amount", f"A cost from 0 to {LARGEST_COST:g}, or less than 0 if a capacity is given back."
+)
+
+
+AMOUNTS = map_of("a mapping from costs to numbers", AMOUNT).defined(
+    "amounts", "From costs and capacities to numbers; what is not named is 0."
+)
+
+
+COSTS = map_of("a mapping from costs to numbers", COST).defined(
+    "costs", "From costs to numbers; a cost that is not named is 0."
+)
+
+
+EXITS = map_of(
+    "a mapping from exits to probabilities",
+    PROBABILITY,
+    empty="no exit is named; name one, or leave the key out",
+).defined("exits", "From exits, which end the activity, to the probabilities that a step ends there.")
+
+
+HAZARD = map_of("a mapping from costs to numbers", AMOUNT, special={"exit": AMOUNT | EXITS}).defined(
+    "drawnHazard", "What every step from there costs, and in which exits it may end."
+)
+
+
+CELL = numbers("a cell [column, row]", 2).defined(
+    "cell", "[column, row]; the wall around a grid is column 0 and row 0, and one beyond the last ones."
+)
+
+
+RECTANGLE = "a rectangle [column, row, width, height]"
+
+
+RECTANGLES = (
+    list_of("rectangles", numbers(RECTANGLE, 4)) | numbers(f"{RECTANGLE}, or a list of them", 4)
+).defined("rectangles", "[column, row, width, height], or a list of such rectangles.")
+
+
+class Sides(Part):
+    """The probabilities of slipping to either side."""
+
+    left: float | None = required(PROBABILITY)
+    right: float | None = required(PROBABILITY)
+
+
+SIZE = whole("a whole number of at least 1", 1, 10**15)
+
+
+SLIP = (record("a probability for each side", Sides) | PROBABILITY).defined(
+    "slip", "The probability that a step slips to a side, half of it to either; or one for each."
+)
+
+
+STEP_COST = (AMOUNTS | COST).defined(
+    "stepCost", "What every step costs: a number of the first cost, or costs by name. By default 1."
+)
+
+
+INTENDED = "The probability that a step goes as intended; 1 - slip."
+
+
+SLIP_ONCE = NotBeside("slip", ("intended",), "slip and intended say the same thing; keep one of them")
+
+
+EXIT = "In which exits any step may end, with what probabilities."
+
+
+class HazardArea(Part):
+    """Rectangles, what every step from there costs besides, and in which exits it may end."""
+
+    rules = (AnyOf(("costs", "exit"), "the key 'costs' is missing, or 'exit'"),)
+
+    at: Rectangles | None = required(RECTANGLES)
+    costs: Costs | None = optional(AMOUNTS)
+    exit: Exits | None = optional(EXITS)
+
+
+LISTED_HAZARDS = list_of(
+    "a list of hazards",
+    record("a hazard, {at: [column, row, width, height], costs: {...}}", HazardArea),
+)
+
+
+DRAWN_HAZARDS = map_of("a mapping from letters of the map to costs", HAZARD, keys=letter("a hazard")).defined(
+    "drawnHazards", "From letters of the map to the costs of every step from there, and its exits."
+)
+
+
+class ListedGrid(Part):
+    """A room by its size and rectangles."""
+
+    rules = (SLIP_ONCE,)
+
+    width: int | None = required(SIZE)
+    height: int | None = required(SIZE)
+    hazards: list[HazardArea | None] | None = optional(LISTED_HAZARDS)
+    slip: float | Sides = optional(SLIP, 0.0)
+    intended: float | None = optional(PROBABILITY, description=INTENDED)
+    step_cost: float | Costs = optional(STEP_COST, 1.0)
+    exit: Exits | None = optional(EXITS, description=EXIT)
+    places: dict[str, tuple[int, ...] | None] | None = optional(
+        map_of("a mapping from names to cells", CELL), description="Names for cells."
+    )
+    walls: Rectangles | None = optional(RECTANGLES)
+
+
+class DrawnGrid(Part):
+    """A room by its map."""
+
+    rules = (SLIP_ONCE,)
+
+    map: str | list[str | None] | None = required(
+        list_of("a map", text("a line of the map"), empty="the map is empty")
+        | text("a map: a text of several lines after |, or a list of texts"),
+        "'#' wall, '.' free, 'S' start, 'G' goal, and the letters of hazards and places.",
+    )
+    hazards: dict[str, CostsAndExits | None] | None = optional(DRAWN_HAZARDS)
+    slip: float | Sides = optional(SLIP, 0.0)
+    intended: float | None = optional(PROBABILITY, description=INTENDED)
+    step_cost: float | Costs = optional(STEP_COST, 1.0)
+    exit: Exits | None = optional(EXITS, description=EXIT)
+    places: dict[str, tuple[int, ...] | str | None] | None = optional(
+        map_of("a mapping from names to cells", CELL | letter("a place")),
+        description="Names for cells, or for the cells that a letter draws.",
+    )
+
+
+GRID = record("a grid", DrawnGrid, known_by="map") | record("a grid", ListedGrid)
+
 
 FORMAT, VERSION = "hcssp-problem", 1
 
+
 Target = tuple[int, ...] | str
 """A cell, or the name of a place or a state."""
+
 
 COST_NAMES = list_of(
     "a list of costs, the one to minimise first",
@@ -76,7 +216,6 @@ def _target(what: str) -> Form[Target]:
     return (cell | name).defined("target", about)
 
 
-@dataclass(frozen=True)
 class Action(Part):
     """Where an action leads and what it costs."""
 
@@ -109,10 +248,14 @@ def _table_problem(file: str) -> str | None:
 
 
 Table = dict[str, dict[str, Action | None] | None]
+
+
 ACTIONS = map_of(
     "a mapping from actions to where they lead",
     record("where an action leads, {to: ..., costs: {...}}", Action),
 )
+
+
 TABLE = map_of(
     "a mapping from states to their actions",
     nothing({}) | ACTIONS,
@@ -120,7 +263,6 @@ TABLE = map_of(
 ).defined("table", "From states to actions to where they lead and what they cost.")
 
 
-@dataclass(frozen=True)
 class PossibleStart(Part):
     """One of several starts."""
 
@@ -133,14 +275,19 @@ START = list_of(
     record("a start with its probability", PossibleStart),
     empty="the list of starts is empty; give at least one",
 ) | _target("a start")
+
+
 GOAL = list_of(
     "goals", _target("a goal"), empty="the list of goals is empty; give at least one", never="a number"
 ) | _target("a goal")
+
+
 CONSTANTS_OF_A_FILE = OnlyBeside(("constants",), "file", "only a model in a file has constants")
+
+
 POSITION_OF_A_GRID = NotBeside("position", ("table", "file"), "only a grid has a position on a map")
 
 
-@dataclass(frozen=True)
 class Model(Part):
     """A grid or a table, and where activities in it start and end."""
 
@@ -177,7 +324,6 @@ OTHER_NUMBERS = ("slip", "intended", "step_cost", "hazards", "exit", "actions")
 """The keys with which an activity changes the grid or the table that it refers to."""
 
 
-@dataclass(frozen=True)
 class Activity(Model):
     """A model of its own, a shared one or another activity's, perhaps with other ends; or a procedure."""
 
@@ -228,7 +374,6 @@ class Activity(Model):
     )
 
 
-@dataclass(frozen=True)
 class Outcome(Part):
     """Where a choice may lead."""
 
@@ -248,7 +393,11 @@ class Outcome(Part):
 
 
 Choice = Outcome | list[Outcome | None]
+
+
 OUTCOME = record("an outcome, {to: an event, runs: an activity}", Outcome)
+
+
 CHOICE = (
     list_of("outcomes", record(OUTCOME.what, Outcome, besides=("probability",)), least=2)
     | list_of("outcomes", OUTCOME, most=1, empty="there are no outcomes; say where the choice leads")
@@ -256,7 +405,6 @@ CHOICE = (
 ).defined("choice", "One outcome, or several with their probabilities.")
 
 
-@dataclass(frozen=True)
 class Procedure(Part):
     """Which activity runs when."""
 
@@ -269,9 +417,13 @@ class Procedure(Part):
         ),
         "From events to what can be chosen there; the end has no choices.",
     )
+    choices: Choices | None = optional(
+        one_of(*get_args(Choices)),
+        description="Whether the choice at an event may depend on the state in which it is entered. By "
+        "default 'per state': it may; 'per event' makes one choice.",
+    )
 
 
-@dataclass(frozen=True)
 class Probability(Part):
     """An upper bound on the probability that something happens."""
 
@@ -283,7 +435,6 @@ class Probability(Part):
     at_most: float = optional(PROBABILITY, inf, "The most that is allowed. By default there is no bound.")
 
 
-@dataclass(frozen=True)
 class BoundedProbability(Part):
     """A constraint on a probability."""
 
@@ -292,7 +443,6 @@ class BoundedProbability(Part):
     )
 
 
-@dataclass(frozen=True)
 class Constraint(Part):
     """An upper bound on an expected sum over the whole procedure."""
 
@@ -320,10 +470,11 @@ def _problem_file(file: str) -> str | None:
 
 
 ACTIVITIES = map_of("a mapping from names to activities", record("an activity", Activity))
+
+
 CONSTRAINT = "a constraint, {at_most: a number, counts: a cost}"
 
 
-@dataclass(frozen=True)
 class UsedProcedure(Part):
     """A procedure that activities can be, with activities of its own; or a problem file that holds one."""
 
@@ -348,7 +499,6 @@ class UsedProcedure(Part):
     description: str | None = optional(text())
 
 
-@dataclass(frozen=True)
 class WrittenCapacity(Part):
     """How much of something may be used in any single run."""
 
@@ -374,10 +524,29 @@ CAPACITIES = map_of(
 )
 
 
+LINE = list_of(
+    "coordinates", number("a coordinate: a number", -1e9, 1e9), empty="a line without points"
+).defined("line", "A point [x, y] or a line [x, y, x, y, ...], with y upwards.")
+
+
+LINES = map_of("a mapping from names to lines", LINE)
+
+
+class Floor(Part):
+    """One level of a drawing of the site."""
+
+    walls: list[list[float | None] | None] | None = optional(list_of("lines", LINE))
+    doors: dict[str, list[float | None] | None] | None = optional(LINES)
+    lifts: dict[str, list[float | None] | None] | None = optional(LINES)
+    places: dict[str, list[float | None] | None] | None = optional(LINES)
+    paths: dict[str, list[float | None] | None] | None = optional(
+        LINES, description="From models or activities to the lines that they follow."
+    )
+
+
 PARAMETERS = map_of("a mapping from names to numbers", parameter(), keys=parameter_name())
 
 
-@dataclass(frozen=True)
 class Problem(Part):
     """A hierarchical constrained stochastic shortest path problem."""
 
@@ -419,6 +588,10 @@ class Problem(Part):
             record("a bound on a probability", BoundedProbability, known_by="probability")
             | record(CONSTRAINT, Constraint, besides=("at_most",)),
         )
+    )
+    drawing: dict[str, Floor | None] | None = optional(
+        map_of("a mapping from levels to drawings", record("the drawing of a level", Floor)),
+        description="What reports show of a site whose activities are no grids, level by level.",
     )
 
 

@@ -2,27 +2,63 @@
 
 A table has no start and no goal of its own: activities share it and say where they begin and end. The
 actions of a goal are left out, since a goal ends the activity.
+
+A table in a CSV file: one line for every transition.
+
+The columns are ``state``, ``action``, ``next`` and ``probability``, then one for every cost that is not
+zero everywhere, in any order. A cost belongs to the transition: the lines of an action may name different
+costs. Plans are made for the expected cost; what a single run spends is the cost of the transitions that it
+takes. The lines of an action may stand apart; states and actions keep the order of their first lines.
+
+A table in a DRN file, the explicit format of the model checker Storm, whose reward models are costs.
+
+A label stands for all states that carry it. Unless the activity says otherwise it starts where ``init`` is
+and ends where ``goal`` is.
+
+Storm writes numbers with some ten digits: probabilities that sum to one up to 1e-6 are scaled to do so.
+
+A table in a file of another tool: PRISM, JANI or UMB, whose reward models are costs.
+
+A label of the model stands for all states that carry it. Unless the activity says otherwise it starts in the
+initial states, each as probable as the others, and ends where ``goal`` is. Storm explores models of PRISM and
+JANI as wholes, because several activities may end them in different places.
 """
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import isnan, nan
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hcssp.cssp.assembly import Assembly, Table
-from hcssp.cssp.levels import Uses
-from hcssp.cssp.model import CSSP
-from hcssp.cssp.validation import unknown_cost, unsound_rows, validated
-from hcssp.errors import did_you_mean
+from hcssp.cssp.builder import Assembly, Table
+from hcssp.cssp.model import CSSP, states_of_rows
+from hcssp.cssp.product import Uses
+from hcssp.cssp.validation import capped, unknown_cost, unsound_rows, validated
+from hcssp.errors import HcsspError, InvalidProblem, did_you_mean, listed
+from hcssp.exchange import MODEL_SUFFIXES
+from hcssp.files.problem_file.arithmetic import (
+    NO_PARAMETERS,
+    ExpressionError,
+    Parameters,
+    looks_like_expression,
+)
+from hcssp.files.problem_file.document import Field
+from hcssp.files.problem_file.format import LARGEST_COST, Target
 from hcssp.files.problem_file.format import Table as WrittenTable
-from hcssp.files.problem_file.format import Target
-from hcssp.files.problem_file.tree import Field
+from hcssp.files.problem_file.schema import name_problem
+
+if TYPE_CHECKING:
+    from hcssp.exchange.models import ExplicitModel
 
 _TUPLE = re.compile(r"\(-?\d{1,15}(, ?-?\d{1,15})+\)")
+
 
 Wrong = Callable[[int, str, str], None]
 """Notes a mistake: its line, its field and what it is."""
@@ -188,8 +224,8 @@ class TableDraft:
     def model(self, starts: Sequence[int] = (), goals: Sequence[int] = ()) -> TableModel:
         """The table; rows that lead nowhere or whose probabilities do not sum to one are noted."""
         table = self._assembly.table()
-        for row, told in unsound_rows(table.transitions):
-            self._note(int(table.origin[row]), told)
+        for row, message in unsound_rows(table.transitions):
+            self._note(int(table.origin[row]), message)
         return TableModel(
             table=table,
             index=self._assembly.state_index,
@@ -207,16 +243,16 @@ class TableDraft:
         labels = self._assembly.state_labels
         guess = did_you_mean(str(labels[state]), [str(labels[other]) for other in self._listed])
         remedy = guess if guess.startswith("did") else "give it actions, or let an activity end there"
-        told = f"it leads to {labels[state]!r}, which has no actions and is no goal; {remedy}"
-        self._note(row, told)
+        message = f"it leads to {labels[state]!r}, which has no actions and is no goal; {remedy}"
+        self._note(row, message)
 
-    def _note(self, row: int, told: str) -> None:
+    def _note(self, row: int, message: str) -> None:
         """Note a mistake of a row, by the number it was given."""
         where = self._where[row]
         if isinstance(where, int):
-            self._wrong(where, "", told)
+            self._wrong(where, "", message)
         else:
-            where.wrong(told)
+            where.wrong(message)
 
 
 def read_table(table: WrittenTable, where: Field, cost_names: tuple[str, ...]) -> TableModel:
@@ -237,8 +273,8 @@ def read_table(table: WrittenTable, where: Field, cost_names: tuple[str, ...]) -
                 for text in (chances if arrivals else ())
             ]
             for text in arrivals.keys() - to.keys():
-                told = f"{text!r} is no next state; {did_you_mean(text, [*to])}"
-                action.where("arrival_costs", text).wrong(told)
+                message = f"{text!r} is no next state; {did_you_mean(text, [*to])}"
+                action.where("arrival_costs", text).wrong(message)
             if len(chances) == len(to):
                 row = draft.row(number, label, paid, action.where("to"))
                 arriving = [cost for costs in extra for cost in costs] if arrivals else None
@@ -273,3 +309,311 @@ def state_label(text: str) -> Hashable:
 def label_text(label: Hashable) -> str:
     """How a table calls a state or an action: the inverse of :func:`state_label`, as far as there is one."""
     return label if isinstance(label, str) else str(label)
+
+
+COLUMNS = ("state", "action", "next", "probability")
+
+
+_LONGEST_FIELD = 1000
+
+
+def read_csv_table(
+    text: str,
+    cost_names: tuple[str, ...],
+    wrong: Wrong,
+    most: int,
+    capacities: Collection[str] = (),
+    parameters: Parameters = NO_PARAMETERS,
+) -> TableModel | None:
+    """The table of a CSV file; None, and the mistakes noted, if it cannot be read.
+
+    Parameters
+    ----------
+    text
+        The file's content.
+    cost_names
+        The costs that columns may name.
+    wrong
+        Notes a mistake.
+    most
+        How many transitions there may be.
+    capacities
+        The costs that can be given back.
+    parameters
+        What the names in numbers stand for.
+    """
+    lines = _lines(text, wrong)
+    header = next(lines, None)
+    if header is None:
+        wrong(1, "", f"the table is empty; its first line must be {','.join(COLUMNS)} and the costs")
+        return None
+    columns = _columns(header[0], header[1], cost_names, wrong)
+    if columns is None:
+        return None
+    draft = TableDraft(cost_names, wrong)
+    fields_of = _Fields(columns, cost_names, wrong, capacities, parameters)
+    rows: dict[tuple[str, str], int] = {}
+    free = [0.0] * len(cost_names)
+    found: list[int] = []
+    reached: list[str] = []
+    probabilities: list[float] = []
+    paid: list[float] = []
+    unreadable = False
+    for count, (line, fields) in enumerate(lines, start=1):
+        if count > most:
+            wrong(line, "", f"the table has more than the {most:,} transitions that are allowed")
+            return None
+        read = fields_of.read(line, fields)
+        if read is None:
+            unreadable = True
+            continue
+        state, action, successor, probability, costs = read
+        row = rows.get((state, action))
+        if row is None:
+            row = rows[state, action] = draft.row(draft.state(state, listed=True), action, free, line)
+        found.append(row)
+        reached.append(successor)
+        probabilities.append(probability)
+        paid += costs
+    if not found:
+        if not unreadable:
+            wrong(header[0], "", "the table has no transitions")
+        return None
+    # First all states that have actions, then those that are only led to.
+    draft.lead(found, reached, probabilities, paid)
+    return draft.model()
+
+
+class _Fields:
+    """Reads the fields of lines; texts that come again and again are looked at once."""
+
+    def __init__(
+        self,
+        columns: Mapping[str, int],
+        cost_names: tuple[str, ...],
+        wrong: Wrong,
+        capacities: Collection[str],
+        parameters: Parameters,
+    ) -> None:
+        self._capacities = capacities
+        self._parameters = parameters
+        self._columns = columns
+        self._state, self._action, self._next, self._probability = (columns[name] for name in COLUMNS)
+        self._wrong = wrong
+        self._names: dict[str, str] = {}
+        self._chances: dict[str, float] = {}
+        self._numbers: dict[str, float] = {"": 0.0}
+        self._given_back: dict[str, float] = {"": 0.0}
+        self._costs = [
+            (columns.get(name), self._given_back if name in capacities else self._numbers)
+            for name in cost_names
+        ]
+
+    def read(self, line: int, fields: list[str]) -> tuple[str, str, str, float, list[float]] | None:
+        """State, action, next state, probability and costs; None, and the mistakes noted, if unreadable."""
+        if len(fields) != len(self._columns):
+            self._wrong(line, "", f"{len(fields)} columns instead of {len(self._columns)}")
+            return None
+        names = self._names
+        try:
+            return (
+                names[fields[self._state]],
+                names[fields[self._action]],
+                names[fields[self._next]],
+                self._chances[fields[self._probability]],
+                [0.0 if column is None else known[fields[column]] for column, known in self._costs],
+            )
+        except KeyError:
+            # Some text is new; now all are looked at, so that all mistakes of the line are noted.
+            learnt = [self._learn(line, column, fields[at]) for column, at in self._columns.items()]
+            return self.read(line, fields) if all(learnt) else None
+
+    def _learn(self, line: int, column: str, text: str) -> bool:
+        """Whether a text may stand in a column; if so it is known from now on."""
+        if column in COLUMNS[:3]:
+            problem = name_problem(text.strip())
+            if problem is None:
+                self._names[text] = text.strip()
+        else:
+            most, what, known = 1.0, "a probability between 0 and 1", self._chances
+            if column != "probability":
+                most, what, known = LARGEST_COST, f"a number from 0 to {LARGEST_COST:g}", self._numbers
+            least = -LARGEST_COST if column in self._capacities else 0.0
+            known = self._given_back if least else known
+            if text in known:
+                return True
+            value, problem = _number(text.strip(), least, most, what, self._parameters)
+            if value is not None:
+                known[text] = value
+        if problem is not None:
+            self._wrong(line, column, problem)
+        return problem is None
+
+
+def _lines(text: str, wrong: Wrong) -> Iterator[tuple[int, list[str]]]:
+    """The lines that are not empty, with their numbers."""
+    reader = csv.reader(text.split("\n"), strict=True)
+    try:
+        for fields in reader:
+            if any(map(str.strip, fields)):
+                yield reader.line_num, fields
+    except csv.Error as error:
+        wrong(reader.line_num, "", f"this is not CSV: {error}")
+
+
+def _columns(
+    line: int, header: list[str], cost_names: tuple[str, ...], wrong: Wrong
+) -> dict[str, int] | None:
+    """Where each column stands."""
+    known = (*COLUMNS, *cost_names)
+    columns: dict[str, int] = {}
+    sound = True
+    for position, title in enumerate(header):
+        name = title.strip()
+        if name not in known:
+            wrong(line, name[:60], f"there is no such column; {did_you_mean(name, known)}")
+            sound = False
+        elif name in columns:
+            wrong(line, name, "this column stands here a second time")
+            sound = False
+        columns[name] = position
+    for name in COLUMNS:
+        if name not in columns:
+            wrong(line, "", f"the column {name!r} is missing; the first line must name the columns")
+            sound = False
+    return columns if sound else None
+
+
+def _number(
+    text: str, least: float, most: float, what: str, parameters: Parameters
+) -> tuple[float | None, str | None]:
+    """A number from `least` to `most`, perhaps computed; and what is wrong with anything else."""
+    short = len(text) < _LONGEST_FIELD and "_" not in text
+    message = f"{text[:60]!r}"
+    try:
+        value = float(text) if short else nan
+    except ValueError:
+        value = nan
+    if isnan(value) and looks_like_expression(text):
+        try:
+            value = float(parameters.evaluate(text))
+            message = parameters.described(text)
+        except ExpressionError as error:
+            return None, f"{message} is not {what}: {error}"
+    return (value, None) if least <= value <= most else (None, f"{message} is not {what}")
+
+
+def read_drn_table(text: str, cost_names: tuple[str, ...], wrong: Wrong, most: int) -> TableModel | None:
+    """The table of a DRN file; None, and the mistakes noted, if it cannot be read.
+
+    Parameters
+    ----------
+    text
+        The file's content.
+    cost_names
+        The costs; every reward model must be one of them, and what none names is zero.
+    wrong
+        Notes a mistake.
+    most
+        How many transitions there may be.
+    """
+    from hcssp.exchange.drn import read_drn
+
+    model = read_drn(text, wrong, most)
+    if model is None:
+        return None
+    header = text.count("\n", 0, text.find("@reward_models")) + 1
+    for name in model.rewards.keys() - set(cost_names):
+        wrong(header, "@reward_models", f"{name!r} is not a cost; the costs are {listed(cost_names)}")
+    # The reader has looked at numbers and probabilities already, and knows their lines.
+    return _table_of(model, cost_names)
+
+
+SUFFIXES = tuple(suffix for suffix in MODEL_SUFFIXES if suffix != ".drn")
+"""What the names of the files end in that are read here."""
+
+
+def read_model_table(
+    path: Path, cost_names: tuple[str, ...], constants: Mapping[str, float], wrong: Callable[[str], None]
+) -> TableModel | None:
+    """The table of a model; None, and the mistakes noted, if it cannot be read.
+
+    Parameters
+    ----------
+    path
+        The file.
+    cost_names
+        The costs; those that are no reward models are zero, and reward models that are no costs do not count.
+    constants
+        The constants that the model leaves open.
+    wrong
+        Notes a mistake.
+    """
+    from hcssp.exchange.reading import read_model
+
+    try:
+        model = read_model(path, {name: f"{value:.17g}" for name, value in constants.items()}, whole=True)
+    except InvalidProblem as error:
+        for violation in error.violations:
+            wrong(violation)
+        return None
+    except HcsspError as error:
+        wrong(str(error))
+        return None
+    found = _violations(model, cost_names, path)
+    for violation in found:
+        wrong(violation)
+    return None if found else _table_of(model, cost_names)
+
+
+def _table_of(model: ExplicitModel, cost_names: tuple[str, ...]) -> TableModel:
+    """A model as a table of these costs."""
+    from hcssp.exchange.models import GOAL, scaled
+
+    nothing = np.zeros(model.num_rows)
+    costs = np.array([model.rewards.get(name, nothing) for name in cost_names])
+    paid = model.transition_costs(cost_names, np.arange(model.num_rows))
+    if paid is not None:
+        differing, means = paid.expected()
+        costs[:, differing] = means
+    table = Table(
+        transitions=scaled(model.transitions),
+        row_states=states_of_rows(model.row_start),
+        costs=costs,
+        cost_names=cost_names,
+        state_labels=tuple(model.state_names),
+        action_labels=tuple(model.action_names),
+        origin=np.arange(model.num_rows),
+        transition_costs=paid,
+    )
+    places = {label: np.flatnonzero(mask).tolist() for label, mask in model.labels.items() if mask.any()}
+    return TableModel(
+        table=table,
+        index={label: state for state, label in enumerate(table.state_labels)},
+        places=places,
+        starts=tuple(np.flatnonzero(model.initial).tolist()),
+        goals=tuple(places.get(GOAL, ())),
+    )
+
+
+def _violations(model: ExplicitModel, cost_names: tuple[str, ...], path: Path) -> list[str]:
+    """What keeps a model from being a table of these costs."""
+    from hcssp.exchange.models import scaled
+
+    found: list[str] = []
+    counted = [name for name in cost_names if name in model.rewards]
+    if not counted:
+        there_are = f"its reward models are {listed(list(model.rewards))}"
+        found.append(f"{path}: none of the costs {listed(cost_names)} is in the model; {there_are}")
+    owners = states_of_rows(model.row_start)
+
+    def place(row: int) -> str:
+        return f"{path}: state {model.state_names[int(owners[row])]!r}, action {model.action_names[row]!r}"
+
+    found += [
+        f"{place(row)}: the reward {name!r} is negative; costs are not"
+        for name in counted
+        for row in np.flatnonzero(~(model.rewards[name] >= 0.0))[:1].tolist()
+    ]
+    found += capped(f"{place(row)}: {message}" for row, message in unsound_rows(scaled(model.transitions)))
+    return found

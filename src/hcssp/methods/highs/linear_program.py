@@ -3,13 +3,19 @@ r"""The baseline over randomised policies: one linear program over occupation me
 **Problem.** A C-SSP (an HC-SSP is flattened); wanted is the optimum over randomised policies, which bounds
 that over deterministic ones from below.
 
-**Method.** :math:`\min C_0 x` over flows :math:`x(s, a)` that keep the bounds; see
-:mod:`hcssp.methods.highs.relaxation`. The flow is a stationary randomised policy and a mixture of at most
-N + 1 deterministic ones.
+**Method.** :math:`\min C_0 x` over flows :math:`x(s, a)` with :math:`C_i x \le \Delta_i`. The expected number
+of times a policy takes each row satisfies, in every state that is no goal, :math:`\sum_a x(s, a) - \sum P(s
+\mid s', a') x(s', a') = \mu(s)`. Every non-negative solution is the flow of a stationary randomised policy
+(plus, perhaps, circulations that it never enters) and a mixture of at most N + 1 deterministic ones.
 
-**Guarantee.** No figure is HiGHS's own: the lower bound is certified from the duals, all costs come from
-exact evaluations of the extracted policies. A deterministic policy met on the way is offered as the
-incumbent only if it keeps the bounds; nothing is done to improve it.
+**Guarantee.** No figure is HiGHS's own. The duals of the program are multipliers and values of the states;
+together they give a Lagrangian bound, which is certified here rather than read off the objective. All costs
+come from exact evaluations of the extracted policies. If HiGHS finds no flow that keeps the bounds, the
+ascent of the dual (:mod:`hcssp.dual.ascent`) proves that there is none. A deterministic policy
+met on the way is offered as the incumbent only if it keeps the bounds; nothing is done to improve it.
+
+HiGHS has absolute tolerances, and drops coefficients below 1e-9. So every cost is passed relative to the
+largest one of its kind: units do not matter.
 
 **References.** Altman 1999.
 
@@ -19,59 +25,44 @@ incumbent only if it keeps the bounds; nothing is done to improve it.
 >>> _ = plan.add_action(here, "walk", to=out, costs=(3.0, 0.0))
 >>> _ = plan.add_action(here, "jump", to=out, costs=(1.0, 4.0))
 >>> *_, last = LinearProgram().iterate(plan.build(), Context())
->>> round(last.lower_bound, 6), last.upper_bound, last.prices.tolist()
-(2.5, 3.0, [0.5])
->>> last.randomised.probabilities.tolist()
+>>> round(last.lower_bound, 6), round(last.upper_bound, 6), last.prices.tolist()
+(2.5, 2.5, [0.5])
+>>> last.incumbent.probabilities.tolist()
 [0.75, 0.25]
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from math import inf, isfinite
-from typing import Any
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from math import inf
 
 import numpy as np
+from scipy.sparse import csr_array, hstack
 
-from hcssp.contract.ending import Ending, Reason
-from hcssp.contract.memory import Problem
 from hcssp.contract.progress import Progress
-from hcssp.contract.proof import Infeasible
-from hcssp.contract.solver import Context
-from hcssp.cssp.implicit import refuse_implicit
-from hcssp.cssp.model import CSSP, FloatArray, IntArray
-from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
+from hcssp.contract.proof import Ending, Infeasible, Reason
+from hcssp.contract.solver import Context, Problem
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
+from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
 from hcssp.cssp.preprocessing import Prepared, prepare
-from hcssp.dual.ascent import Infeasibility
-from hcssp.dual.stochastic import StochasticOptimum
+from hcssp.cssp.reachability import Backwards
+from hcssp.dual.ascent import Dual, Infeasibility, StochasticOptimum, ascend, lagrangian_bound, stationary
+from hcssp.dual.flat import FlatOracle, FlatPoint
 from hcssp.errors import InvalidProblem
 from hcssp.evaluation.chain import is_proper
 from hcssp.evaluation.exact import evaluate
-from hcssp.methods.careful_costs import is_limited
-from hcssp.methods.highs.occupation import decompose, deterministic_candidates, randomised
-from hcssp.methods.highs.relaxation import Relaxation, relax
-from hcssp.methods.highs.running import TOLERANCE, ending_of
-from hcssp.numerics import at_least, tolerated
-from hcssp.procedure.model import HCSSP
-from hcssp.procedure.policy import policy_of
-from hcssp.ssp.balance import Balance
+from hcssp.methods.highs.running import Answer, HighsParameters, Model, Outcome, options, run
+from hcssp.methods.incumbents import is_limited, refuted
+from hcssp.methods.randomised import within_bounds
+from hcssp.numerics import FEASIBILITY_TOLERANCE, allowance, at_least, tolerated
+from hcssp.ssp.balance import Balance, balance_matrix
 from hcssp.ssp.policy_iteration import PolicyIteration
+from hcssp.ssp.potential import Certifier
+from hcssp.ssp.scalar_problem import Region
 
 METHODS = ("choose", "simplex", "ipm", "ipx", "hipo", "pdlp")
-
-# A first-order method does not get further than this in reasonable time.
-_FIRST_ORDER_TOLERANCE = 1e-7
-_BREATH = 1e-9
-
-
-@dataclass(frozen=True)
-class Incumbent:
-    """A feasible deterministic policy: its exact cost and its rows."""
-
-    cost: float
-    rows: IntArray
 
 
 @dataclass(frozen=True)
@@ -82,10 +73,14 @@ class LinearProgram:
     ----------
     method
         HiGHS's method: "choose" leaves it to HiGHS; "simplex", "ipm" (interior point), "pdlp" (first order).
+    parameters
+        How HiGHS is run, and how its flow is read.
     """
 
     method: str = "choose"
+    parameters: HighsParameters = field(default_factory=HighsParameters)
     name = "lp"
+    policies = "randomised"
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -94,54 +89,141 @@ class LinearProgram:
     def iterate(self, problem: Problem, context: Context | None = None) -> Iterator[Progress]:
         """Yield signs of life while HiGHS works, then everything at once."""
         began = time.perf_counter()
-        refuse_implicit(problem, f"the method {self.name!r}")
-        time_limit = inf if context is None else context.time_limit
-        flat = flat_problem(problem)
-        refuted = refuted_at_the_goal(flat, began)
-        if refuted is not None:
-            yield refuted
-            return
-        prepared = prepare(flat)
-        relaxation = yield from relax(prepared.problem, self.options(time_limit), began)
-        yield conclude(problem, prepared, relaxation, began, Ending(Reason.RELAXATION))
+        prepared = prepare(problem.flat)
+        relaxation = yield from relax(prepared.problem, self.options(context), began)
+        ending = Ending(Reason.RELAXATION)
+        found, _ = conclude(problem, prepared, relaxation, began, ending, self.parameters)
+        yield _with_mixture(problem, found)
 
-    def options(self, time_limit: float) -> dict[str, Any]:
-        """The parameters as options of HiGHS, which may work for `time_limit` seconds."""
-        tolerance = _FIRST_ORDER_TOLERANCE if self.method == "pdlp" else TOLERANCE
-        options: dict[str, Any] = {
-            "solver": self.method,
-            "primal_feasibility_tolerance": tolerance,
-            "dual_feasibility_tolerance": tolerance,
-        }
-        if isfinite(time_limit):
-            options["time_limit"] = time_limit
-        return options
+    def options(self, context: Context | None) -> dict[str, str | float]:
+        """The options of HiGHS."""
+        own = self.parameters
+        tolerance = own.first_order_tolerance if self.method == "pdlp" else own.tolerance
+        return options(tolerance, inf if context is None else context.time_limit, solver=self.method)
 
 
-def flat_problem(problem: Problem) -> CSSP:
-    """The problem as one C-SSP."""
-    return problem.flattening.cssp if isinstance(problem, HCSSP) else problem
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """The linear program's answer.
 
-
-def refuted_at_the_goal(problem: CSSP, began: float) -> Progress | None:
-    """The proof that nothing is feasible if the start is a goal, where even nothing is too much.
-
-    HiGHS has no say there: without flow there is no constraint. None in every other case.
+    Attributes
+    ----------
+    answer
+        The answer of HiGHS.
+    lower_bound
+        A certified lower bound on the cost of every policy that keeps the bounds.
+    prices
+        The multiplier of each secondary cost that gave it.
+    flow
+        The flow of each row in an optimal solution, up to HiGHS's tolerance; None if there is none.
+    infeasible
+        The proof that there is none, where it was found.
     """
-    broken = np.flatnonzero(tolerated(problem.bounds) < 0.0)
-    if float(problem.initial @ problem.goals) < 1.0 or len(broken) == 0:
-        return None
-    weights = np.zeros(problem.num_constraints)
-    weights[broken[0]] = 1.0
-    proof = Infeasibility(weights, 0.0, float(problem.bounds[broken[0]]))
-    seconds = time.perf_counter() - began
-    ending = Ending(Reason.INFEASIBLE)
-    return Progress(seconds, lower_bound=inf, infeasible=Infeasible(proof), ending=ending)
+
+    answer: Answer
+    lower_bound: float = -inf
+    prices: FloatArray | None = None
+    flow: FloatArray | None = field(default=None, repr=False)
+    infeasible: Infeasible | None = None
+
+
+def relax(
+    problem: CSSP, options: Mapping[str, str | float], began: float
+) -> Generator[Progress, None, Relaxation]:
+    """Solve the linear program of a prepared problem, yielding signs of life.
+
+    Parameters
+    ----------
+    problem
+        As :func:`hcssp.cssp.preprocessing.prepare` makes it.
+    options
+        Options of HiGHS.
+    began
+        When the caller began, for the signs of life.
+    """
+
+    def alive(_: FloatArray | None) -> Progress:
+        return Progress(seconds=time.perf_counter() - began)
+
+    below = np.flatnonzero(tolerated(problem.bounds) < 0.0)
+    if len(below):
+        # No cost is negative. HiGHS takes a bound just below zero for zero.
+        weights = np.eye(problem.num_constraints)[below[0]]
+        proof = Infeasible(Infeasibility(weights, least=0.0, allowed=float(problem.bounds[below[0]])))
+        return Relaxation(Answer(Outcome.INFEASIBLE, "a bound below zero"), infeasible=proof)
+    answer = yield from run(flow_model(problem), options, alive)
+    if answer.outcome is Outcome.INFEASIBLE:
+        # HiGHS claims it; the ascent of the dual proves it, or finds that the tolerance decides.
+        oracle, dual = FlatOracle(problem), Dual[FlatPoint]()
+        for step in ascend(oracle, Region()):
+            dual = step
+            yield alive(None)
+        if dual.infeasible:
+            return Relaxation(answer, infeasible=refuted(oracle, dual))
+        # The bounds are kept only thanks to the tolerance. It is used here only, where it is needed.
+        answer = yield from run(flow_model(problem, FEASIBILITY_TOLERANCE), options, alive)
+    if answer.outcome is not Outcome.OPTIMAL or answer.values is None or answer.row_duals is None:
+        return Relaxation(answer)
+    bounded, sizes = np.flatnonzero(np.isfinite(problem.bounds)), cost_sizes(problem)
+    count = len(answer.row_duals) - len(bounded)
+    prices = np.zeros(problem.num_constraints)
+    # HiGHS gives "at most" a dual below zero.
+    prices[bounded] = np.maximum(0.0, -answer.row_duals[count:]) * (sizes[0] / sizes[1 + bounded])
+    row_costs = problem.costs[0] + prices @ problem.costs[1:]
+    certificate = Certifier.of(problem).certify(row_costs, sizes[0] * answer.row_duals[:count])
+    # The bound must hold for every policy that counts as feasible.
+    bound = lagrangian_bound(certificate.bound, prices, problem.bounds)
+    return Relaxation(answer, bound, prices, answer.values)
+
+
+def cost_sizes(problem: CSSP) -> FloatArray:
+    """The largest entry of each cost, or one where it is zero throughout."""
+    largest = problem.costs.max(axis=1, initial=0.0)
+    return np.where(largest > 0.0, largest, 1.0)
+
+
+def flow_model(problem: CSSP, slack: float = 0.0) -> Model:
+    """The program over flows, each cost relative to its size.
+
+    Its constraints are the balance of every state that is no goal, then the finite bounds.
+
+    Parameters
+    ----------
+    problem
+        A prepared problem.
+    slack
+        The share by which a bound may be exceeded.
+    """
+    bounded = np.flatnonzero(np.isfinite(problem.bounds))
+    sizes = cost_sizes(problem)
+    secondary = problem.costs[1 + bounded] / sizes[1 + bounded, np.newaxis]
+    bounds = problem.bounds[bounded] + allowance(problem.bounds[bounded], slack)
+    start = problem.initial[~problem.goals]
+    return Model(
+        costs=problem.costs[0] / sizes[0],
+        upper=np.full(problem.num_rows, inf),
+        columns=csr_array(hstack([balance_matrix(problem), csr_array(secondary.T)], format="csr")),
+        row_lower=np.concatenate([start, np.full(len(bounded), -inf)]),
+        row_upper=np.concatenate([start, bounds / sizes[1 + bounded]]),
+    )
+
+
+@dataclass(frozen=True)
+class Incumbent:
+    """A feasible deterministic policy: its exact cost and its rows in the prepared problem."""
+
+    cost: float
+    rows: IntArray
 
 
 def conclude(
-    problem: Problem, prepared: Prepared, relaxation: Relaxation, began: float, ending: Ending | None
-) -> Progress:
+    problem: Problem,
+    prepared: Prepared,
+    relaxation: Relaxation,
+    began: float,
+    ending: Ending | None,
+    parameters: HighsParameters,
+) -> tuple[Progress, Incumbent | None]:
     """What a relaxation proves, with the policies found in its flow.
 
     Parameters
@@ -149,60 +231,85 @@ def conclude(
     problem, prepared, relaxation, began
         The problem, its flat form, the answer, and when the solver began.
     ending
-        What the progress says if the relaxation was solved; None if the solver goes on from there.
+        The ending of the progress if the relaxation was solved; None if the solver continues.
+    parameters
+        How the flow is read.
     """
-    # No cost is negative, so zero is a bound whatever the prices are.
-    lower_bound, upper_bound = max(0.0, relaxation.lower_bound), inf
-    rows: IntArray | None = None
+    # No cost is negative, so zero is a bound at any prices.
+    lower_bound = max(0.0, relaxation.lower_bound)
     stochastic: StochasticOptimum | None = None
-    policy: RandomisedPolicy | None = None
-    if relaxation.infeasibility is not None:
+    incumbent: Incumbent | None = None
+    if relaxation.infeasible is not None:
         lower_bound, ending = inf, Ending(Reason.INFEASIBLE)
     elif relaxation.flow is None:
-        ending = ending_of(relaxation.outcome, relaxation.status)
+        ending = relaxation.answer.ending
     else:
-        flow, elsewhere = relaxation.flow, _best_rows(prepared.problem, relaxation.prices)
-        policy = _randomised_policy(prepared, flow, elsewhere)
-        mixture = decompose(prepared.problem, flow, prepared.problem.num_constraints + 1, elsewhere)
-        # The certified bound, not the policy's own cost, which carries HiGHS's tolerances.
-        stochastic = _mixture(prepared, mixture, lower_bound)
-        candidates = [
-            *deterministic_candidates(prepared.problem, flow, elsewhere),
-            *(rows for _, rows, _ in mixture),
-        ]
-        incumbent = best_feasible(problem, prepared, candidates)
-        if incumbent is not None:
-            upper_bound, rows = incumbent.cost, prepared.lift(incumbent.rows)
-            lower_bound = min(lower_bound, at_least(upper_bound))
-    return Progress(
+        flat, flow = prepared.problem, relaxation.flow
+        elsewhere = _best_rows(flat, relaxation.prices)
+        mixture = decompose(flat, flow, elsewhere, parameters.negligible_flow)
+        stochastic = StochasticOptimum(
+            # The certified bound, not the policy's own cost, which carries HiGHS's tolerances.
+            value=lower_bound,
+            weights=np.array([weight for weight, _, _ in mixture]),
+            policies=tuple(prepared.lift(rows) for _, rows, _ in mixture),
+            costs=np.array([costs for _, _, costs in mixture]).reshape(-1, len(flat.cost_names)),
+        )
+        suggested = (most_visited(flat, flow), approaching(flat, flow, flow > 0.0))
+        candidates = [np.where(rows == NO_ROW, elsewhere, rows) for rows in suggested]
+        incumbent = best_feasible(problem, prepared, [*candidates, *(rows for _, rows, _ in mixture)])
+    upper_bound = inf if incumbent is None else incumbent.cost
+    progress = Progress(
         seconds=time.perf_counter() - began,
         iterations=1,
-        lower_bound=lower_bound,
+        lower_bound=lower_bound if incumbent is None else min(lower_bound, at_least(upper_bound)),
         upper_bound=upper_bound,
-        incumbent=None if rows is None else policy_of(problem, rows),
+        incumbent=None if incumbent is None else problem.policy(prepared.lift(incumbent.rows)),
         prices=relaxation.prices,
         stochastic=stochastic,
-        randomised=policy,
-        infeasible=None if relaxation.infeasibility is None else Infeasible(relaxation.infeasibility),
+        infeasible=relaxation.infeasible,
         ending=ending,
+    )
+    return progress, incumbent
+
+
+def _with_mixture(problem: Problem, progress: Progress) -> Progress:
+    """The progress with the mixture as one policy, if that is better than the incumbent."""
+    if progress.stochastic is None or len(progress.stochastic.weights) < 2:
+        return progress
+    found = within_bounds(progress.stochastic, problem.bounds)
+    mixed = stationary(problem.flat, found)
+    policy = problem.policy(mixed.rows, mixed.extra)
+    evaluation = evaluate(problem, policy)
+    cost = float(evaluation.costs[0])
+    if not evaluation.keeps_bounds() or cost >= progress.upper_bound:
+        return progress
+    return replace(
+        progress,
+        lower_bound=min(progress.lower_bound, at_least(cost)),
+        upper_bound=cost,
+        incumbent=policy,
+        stochastic=found,
     )
 
 
-def best_feasible(problem: Problem, prepared: Prepared, candidates: list[IntArray]) -> Incumbent | None:
-    """The cheapest of the proper policies `candidates` that keeps the bounds, by exact evaluation."""
+def best_feasible(problem: Problem, prepared: Prepared, candidates: Iterable[IntArray]) -> Incumbent | None:
+    """The cheapest of the policies `candidates` that is proper and keeps the bounds, by exact evaluation."""
     best: Incumbent | None = None
     flat, limited = prepared.problem, is_limited(problem)
     for rows in candidates:
-        evaluation = evaluate(flat, DeterministicPolicy(flat, rows))
+        policy = DeterministicPolicy(flat, rows)
+        if not is_proper(flat, policy):
+            continue
+        evaluation = evaluate(flat, policy)
         cost = float(evaluation.costs[0])
         if evaluation.keeps_bounds() and (best is None or cost < best.cost):
-            whole = evaluate(problem, policy_of(problem, prepared.lift(rows))) if limited else evaluation
+            whole = evaluate(problem, problem.policy(prepared.lift(rows))) if limited else evaluation
             best = Incumbent(cost, rows) if whole.keeps_bounds() else best
     return best
 
 
 def _best_rows(problem: CSSP, prices: FloatArray | None) -> IntArray:
-    """For each state the row that is best under `prices`, wherever a flow leaves it open."""
+    """For each state the row that is best under `prices`, for states where a flow decides nothing."""
     weights = np.append(1.0, np.zeros(problem.num_constraints) if prices is None else prices)
     balance = Balance(problem)
     best = PolicyIteration(balance).minimise(weights)
@@ -213,22 +320,69 @@ def _best_rows(problem: CSSP, prices: FloatArray | None) -> IntArray:
     return rows
 
 
-def _randomised_policy(prepared: Prepared, flow: FloatArray, elsewhere: IntArray) -> RandomisedPolicy:
-    problem = prepared.problem
-    probabilities = randomised(problem, flow, elsewhere)
-    if not is_proper(problem, RandomisedPolicy(problem, probabilities)):
-        # What little flows in circles is left by a breath of the best rows everywhere.
-        best = randomised(problem, np.zeros(problem.num_rows), elsewhere)
-        probabilities = (1.0 - _BREATH) * probabilities + _BREATH * best
-    return RandomisedPolicy(prepared.original, prepared.lift_probabilities(probabilities))
+def most_visited(problem: CSSP, flow: FloatArray, among: BoolArray | None = None) -> IntArray:
+    """In each state the row with the largest flow, the first of them in a tie.
+
+    Parameters
+    ----------
+    problem, flow
+        The problem, and the flow of each row.
+    among
+        The rows to choose from; a state that has none of them gets :data:`NO_ROW`.
+    """
+    weight = flow if among is None else np.where(among, flow, -np.inf)
+    # Last key first: by state, then by falling flow, then by row.
+    order = np.lexsort((np.arange(problem.num_rows), -weight, problem.row_state))
+    rows = np.full(problem.num_states, NO_ROW, dtype=np.int64)
+    has_rows = np.diff(problem.row_start) > 0
+    rows[has_rows] = order[problem.row_start[:-1][has_rows]]
+    taken = rows >= 0
+    rows[taken] = np.where(np.isneginf(weight[rows[taken]]), NO_ROW, rows[taken])
+    return rows
 
 
-def _mixture(
-    prepared: Prepared, mixture: list[tuple[float, IntArray, FloatArray]], value: float
-) -> StochasticOptimum:
-    return StochasticOptimum(
-        value=value,
-        weights=np.array([weight for weight, _, _ in mixture]),
-        policies=tuple(prepared.lift(rows) for _, rows, _ in mixture),
-        costs=np.array([costs for _, _, costs in mixture]).reshape(-1, len(prepared.problem.cost_names)),
-    )
+def approaching(problem: CSSP, flow: FloatArray, among: BoolArray) -> IntArray:
+    """A row for each state: the one with the largest flow of those `among` that may lead closer to a goal.
+
+    It is proper wherever the rows `among` lead only to states from which they can reach a goal. States
+    without such a row get :data:`NO_ROW`.
+    """
+    search = Backwards(problem.transitions, problem.row_state, problem.goals)
+    return most_visited(problem, flow, search.approaching(among))
+
+
+def decompose(
+    problem: CSSP, flow: FloatArray, elsewhere: IntArray, negligible: float
+) -> list[tuple[float, IntArray, FloatArray]]:
+    """A flow as a mixture of at most N + 1 deterministic policies: weights, rows and exact costs.
+
+    Policies are peeled off one by one, each with the largest weight that leaves no flow negative; the
+    flow of a vertex of the polytope with N constraints needs at most N + 1. Flow below `negligible` is
+    ignored; where there is none, policies take the rows `elsewhere`. Empty if the mixture's costs are not
+    those of the flow, as with an inexact solution.
+    """
+    remaining = np.maximum(flow, 0.0)
+    left, acting = 1.0, ~problem.goals
+    mixture: list[tuple[float, IntArray, FloatArray]] = []
+    while left > negligible:
+        rows = approaching(problem, remaining, remaining > negligible**2)
+        rows = np.where(rows == NO_ROW, elsewhere, rows)
+        if not is_proper(problem, DeterministicPolicy(problem, rows)):
+            return []
+        evaluation = evaluate(problem, DeterministicPolicy(problem, rows))
+        visited = np.flatnonzero((evaluation.visits > negligible) & acting)
+        used = np.maximum(remaining[rows[visited]], 0.0) / evaluation.visits[visited]
+        # The flow of rare states is noise; the last policy takes what they would leave over.
+        is_last = len(mixture) == problem.num_constraints
+        weight = left if is_last else float(np.min(used, initial=left))
+        if weight <= negligible:
+            return []
+        remaining[rows[acting]] -= weight * evaluation.visits[acting]
+        left -= weight
+        mixture.append((weight, rows, evaluation.costs))
+    total = sum(weight for weight, _, _ in mixture)
+    mixture = [(weight / total, rows, costs) for weight, rows, costs in mixture]
+    mixed = sum((weight * costs for weight, _, costs in mixture), np.zeros(len(problem.costs)))
+    wanted = problem.costs @ flow
+    close = np.abs(mixed - wanted) <= negligible * np.maximum(1.0, np.abs(wanted))
+    return mixture if close.all() else []

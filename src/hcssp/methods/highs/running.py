@@ -1,34 +1,66 @@
 """Running HiGHS: a model of arrays in, an answer out, in a thread so that Ctrl-C and stop criteria work.
 
-HiGHS runs beside the caller, who is woken every so often (and at every improvement) and may walk away at
-any time: closing the generator asks HiGHS to stop. Nothing here interprets an answer; the objective and
-the bound that HiGHS claims are handed over as claims.
+HiGHS runs beside the caller, which gets control back at short intervals and at every new solution. Closing
+the generator asks HiGHS to stop. Nothing here interprets an answer.
 """
 
 from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from math import inf
-from typing import Any, NamedTuple
+from math import isfinite
+from typing import Any
 
 import numpy as np
 
-from hcssp.contract.ending import Ending, Reason
+from hcssp.contract.progress import Progress
+from hcssp.contract.proof import Ending, Reason
 from hcssp.cssp.model import BoolArray, FloatArray, SparseMatrix
 
-TOLERANCE = 1e-9
-"""Feasibility tolerance asked of HiGHS, primal, dual and integral."""
 
-_WAKE_EVERY = 0.1
-_WAIT_FOR_STOP = 5.0
+@dataclass(frozen=True)
+class HighsParameters:
+    """How HiGHS is run, and how its answers are read. No certified figure depends on these numbers.
+
+    Attributes
+    ----------
+    tolerance
+        Feasibility tolerance of a linear program, primal and dual.
+    first_order_tolerance
+        The same for the method "pdlp", which does not get further in reasonable time.
+    integer_tolerance
+        The same for an integer program; at 1e-9 the presolve of HiGHS has been seen to lose the optimum.
+    negligible_flow
+        Flow below this does not say what to do in a state.
+    largest_flow
+        A larger limit of a flow is of no use in double precision: a binary that is "zero" lets it through.
+    margin
+        Relative slack of the limits and bounds of an integer program: presolve may lose a policy that meets
+        one exactly. A policy that breaks a bound for it is found out by its exact evaluation.
+    raise_factor
+        While no policy is known, a cost limit below which there is none is raised by this factor.
+    poll_seconds
+        The caller gets control back after this time.
+    stop_seconds
+        HiGHS may take this time to stop.
+    """
+
+    tolerance: float = 1e-9
+    first_order_tolerance: float = 1e-7
+    integer_tolerance: float = 1e-8
+    negligible_flow: float = 1e-6
+    largest_flow: float = 1e7
+    margin: float = 1e-7
+    raise_factor: float = 8.0
+    poll_seconds: float = 0.1
+    stop_seconds: float = 5.0
 
 
 class Outcome(StrEnum):
-    """What a run of HiGHS came to."""
+    """How a run of HiGHS ended."""
 
     OPTIMAL = "optimal"
     INFEASIBLE = "infeasible"
@@ -37,7 +69,7 @@ class Outcome(StrEnum):
     FAILED = "failed"
 
 
-# The one place where HiGHS's vocabulary becomes ours. Models here are never unbounded (costs and
+# The one map from the statuses of HiGHS; all others are failures. Models here are never unbounded (costs and
 # variables are not negative), so "unbounded or infeasible" can only mean the latter.
 _OUTCOMES: Mapping[str, Outcome] = {
     "kOptimal": Outcome.OPTIMAL,
@@ -47,34 +79,10 @@ _OUTCOMES: Mapping[str, Outcome] = {
     "kTimeLimit": Outcome.TIME_LIMIT,
     "kInterrupt": Outcome.INTERRUPTED,
     "kHighsInterrupt": Outcome.INTERRUPTED,
-    "kIterationLimit": Outcome.FAILED,
-    "kSolutionLimit": Outcome.FAILED,
-    "kMemoryLimit": Outcome.FAILED,
-    "kObjectiveBound": Outcome.FAILED,
-    "kObjectiveTarget": Outcome.FAILED,
-    "kUnbounded": Outcome.FAILED,
-    "kUnknown": Outcome.FAILED,
-    "kNotset": Outcome.FAILED,
-    "kLoadError": Outcome.FAILED,
-    "kModelError": Outcome.FAILED,
-    "kPresolveError": Outcome.FAILED,
-    "kSolveError": Outcome.FAILED,
-    "kPostsolveError": Outcome.FAILED,
 }
 
-
-# That nothing is feasible takes a proof of our own; HiGHS's word alone is no reason.
-_REASONS = {
-    Outcome.TIME_LIMIT: Reason.TIME_LIMIT,
-    Outcome.INTERRUPTED: Reason.INTERRUPTED,
-}
-
-
-def ending_of(outcome: Outcome, status: str) -> Ending:
-    """Why a search that rests on a run of HiGHS ends with it."""
-    if outcome in _REASONS:
-        return Ending(_REASONS[outcome])
-    return Ending(Reason.FAILED, f"HiGHS ended with {status}")
+# Infeasibility takes a proof of our own; the status of HiGHS alone is no reason.
+_REASONS = {Outcome.TIME_LIMIT: Reason.TIME_LIMIT, Outcome.INTERRUPTED: Reason.INTERRUPTED}
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,38 +109,50 @@ class Model:
     integer: BoolArray | None = None
 
 
-class Claim(NamedTuple):
-    """What HiGHS says while it works: a new solution, or None, and its lower bound."""
-
-    values: FloatArray | None
-    dual_bound: float
-
-
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What HiGHS says in the end.
+    """The answer of HiGHS.
 
     Attributes
     ----------
     outcome, status
-        What it came to, in our words and in those of HiGHS.
+        How the run ended, and the status of HiGHS.
     values, row_duals
         The solution and the duals; None where there are none.
-    dual_bound
-        The lower bound that HiGHS claims.
     """
 
     outcome: Outcome
     status: str
     values: FloatArray | None = field(default=None, repr=False)
     row_duals: FloatArray | None = field(default=None, repr=False)
-    dual_bound: float = -inf
+
+    @property
+    def ending(self) -> Ending:
+        """Why a search that needs a solution ends with this answer."""
+        if self.outcome in _REASONS:
+            return Ending(_REASONS[self.outcome])
+        return Ending(Reason.FAILED, f"HiGHS ended with {self.status}")
+
+
+def options(tolerance: float, time_limit: float, **others: str | float) -> dict[str, str | float]:
+    """Options of HiGHS: feasibility tolerances, the seconds that it may take, and `others`."""
+    chosen: dict[str, str | float] = {
+        "primal_feasibility_tolerance": tolerance,
+        "dual_feasibility_tolerance": tolerance,
+        **others,
+    }
+    if isfinite(time_limit):
+        chosen["time_limit"] = max(0.01, time_limit)
+    return chosen
 
 
 def run(
-    model: Model, options: Mapping[str, Any], start: FloatArray | None = None
-) -> Generator[Claim | None, None, Answer]:
-    """Solve `model`, yielding claims as they come and None as a sign of life; returns the answer.
+    model: Model,
+    options: Mapping[str, str | float],
+    report: Callable[[FloatArray | None], Progress],
+    parameters: HighsParameters | None = None,
+) -> Generator[Progress, None, Answer]:
+    """Solve `model`, yielding progress; returns the answer.
 
     Parameters
     ----------
@@ -140,71 +160,74 @@ def run(
         What to solve.
     options
         Options of HiGHS, by its names.
-    start
-        A solution to begin with (integer models).
+    report
+        Makes the progress that is yielded: of a new solution of an integer model, or of None at intervals.
+    parameters
+        How often the caller gets control back, and how long HiGHS may take to stop.
+
+    Raises
+    ------
+    ValueError
+        If HiGHS refuses an option.
     """
     import highspy
 
+    waiting = parameters or HighsParameters()
     highs: Any = highspy.Highs()
     # Set first: a refused value (a method that is not built in) must not go unnoticed.
     for name, value in {"output_flag": False, **options}.items():
         if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
             raise ValueError(f"HiGHS refuses option {name!r} = {value!r}")
-    if not _pass(highs, model, start):
+    if not _pass(highs, model):
         return Answer(Outcome.FAILED, "a refusal of the model; a coefficient is out of its range")
-    claims: queue.SimpleQueue[Claim | None] = queue.SimpleQueue()
-    cancelled = threading.Event()
-    done = threading.Event()
+    solutions: queue.SimpleQueue[FloatArray | None] = queue.SimpleQueue()
+    cancelled, done = threading.Event(), threading.Event()
 
     def interrupt_if_cancelled(event: Any) -> None:
         if cancelled.is_set():
             event.interrupt()
 
     def new_solution(event: Any) -> None:
-        claims.put(Claim(np.array(event.data_out.mip_solution), float(event.data_out.mip_dual_bound)))
-
-    def new_bound(event: Any) -> None:
-        claims.put(Claim(None, float(event.data_out.mip_dual_bound)))
+        solutions.put(np.array(event.data_out.mip_solution))
 
     for callback in (highs.cbSimplexInterrupt, highs.cbIpmInterrupt, highs.cbMipInterrupt):
         callback.subscribe(interrupt_if_cancelled)
     if model.integer is not None:
         highs.cbMipImprovingSolution.subscribe(new_solution)
-        highs.cbMipLogging.subscribe(new_bound)
 
     def work() -> None:
         try:
             highs.run()
-            # As HiGHS's own thread does: its workers belong to the thread that began them.
+            # As the own thread of HiGHS does: its workers belong to the thread that started them.
             highspy.Highs.resetGlobalScheduler(False)
         finally:
             done.set()
-            claims.put(None)
+            solutions.put(None)
 
     thread = threading.Thread(target=work, daemon=True, name="HiGHS")
     thread.start()
     try:
-        while not (done.is_set() and claims.empty()):
+        while not (done.is_set() and solutions.empty()):
             try:
-                claim = claims.get(timeout=_WAKE_EVERY)
+                values = solutions.get(timeout=waiting.poll_seconds)
             except queue.Empty:
-                claim = None
-            if claim is not None or not done.is_set():
-                yield claim
+                values = None
+            if values is not None or not done.is_set():
+                yield report(values)
     finally:
         cancelled.set()
         # Some methods cannot be interrupted; the thread is a daemon and ends with the process.
-        thread.join(timeout=_WAIT_FOR_STOP)
+        thread.join(timeout=waiting.stop_seconds)
     return _answer(highs, model)
 
 
-def _pass(highs: Any, model: Model, start: FloatArray | None) -> bool:
-    """Hand over a model; False if HiGHS refuses it."""
+def _pass(highs: Any, model: Model) -> bool:
+    """Pass a model to HiGHS; False if HiGHS refuses it."""
     import highspy
 
     columns = model.columns
     count, rows = columns.shape
-    integer = np.zeros(count, dtype=np.int32) if model.integer is None else model.integer.astype(np.int32)
+    integer = np.zeros(count) if model.integer is None else model.integer
     status = highs.passModel(
         count,
         rows,
@@ -220,34 +243,17 @@ def _pass(highs: Any, model: Model, start: FloatArray | None) -> bool:
         columns.indptr.astype(np.int32),
         columns.indices.astype(np.int32),
         columns.data,
-        integer,
+        integer.astype(np.int32),
     )
-    if status == highspy.HighsStatus.kError:
-        return False
-    if start is not None:
-        solution = highspy.HighsSolution()
-        solution.col_value = start
-        highs.setSolution(solution)
-    return True
+    return bool(status != highspy.HighsStatus.kError)
 
 
 def _answer(highs: Any, model: Model) -> Answer:
     status = highs.getModelStatus().name
     outcome = _OUTCOMES.get(status, Outcome.FAILED)
     solution = highs.getSolution()
-    info = highs.getInfo()
     values = np.array(solution.col_value, dtype=np.float64) if solution.value_valid else None
     duals = np.array(solution.row_dual, dtype=np.float64) if solution.dual_valid else None
     if outcome is Outcome.OPTIMAL and values is None:
         values, duals = np.zeros(len(model.costs)), np.zeros(len(model.row_lower))
-    dual_bound = float(info.mip_dual_bound) if model.integer is not None else -inf
-    if outcome is Outcome.OPTIMAL and dual_bound == -inf:
-        # What presolve has proved leaves no trace in the bound.
-        dual_bound = float(info.objective_function_value)
-    return Answer(
-        outcome=outcome,
-        status=status,
-        values=values,
-        row_duals=duals,
-        dual_bound=dual_bound,
-    )
+    return Answer(outcome, status, values, duals)

@@ -1,7 +1,7 @@
 r"""The paper's method: branch and bound over how the budgets are shared among activities.
 
 **Problem.** Any HC-SSP; wanted is the best deterministic hierarchical policy. Activities that exits tie
-together share a budget, see :mod:`hcssp.procedure.grouping`.
+together share a budget, see :mod:`hcssp.procedure.parts`.
 
 **Method.** Hong and Williams: an allocation of budgets separates the activities from one another and from the
 procedure. Boxes of allocations are bounded from both sides (Compute-LB, Compute-UB, both from
@@ -20,34 +20,45 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from hcssp.contract.ending import Ending, Reason
-from hcssp.contract.memory import Problem
-from hcssp.contract.progress import Progress
-from hcssp.contract.proof import Infeasible
-from hcssp.contract.solver import Context
-from hcssp.cssp.implicit import refuse_implicit
+from hcssp.contract.progress import AllocationSpace, Progress
+from hcssp.contract.proof import Ending, Infeasible, Reason
+from hcssp.contract.solver import Context, Problem
 from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.dual.ascent import Dual, ascend
-from hcssp.dual.stochastic import StochasticOptimum, optimum_of
-from hcssp.errors import UnsupportedProblem
-from hcssp.methods.paper.algorithm_1_branch_and_bound import Incumbent, Partitions, branch_and_bound
-from hcssp.methods.paper.instance import Instance
-from hcssp.methods.paper.modes import ModeName, find_mode
-from hcssp.methods.refutation import refuted
+from hcssp.dual.ascent import Dual, StochasticOptimum, ascend, optimum_of
+from hcssp.errors import InvalidOption, UnknownName, UnsupportedProblem
+from hcssp.methods.incumbents import refuted
+from hcssp.methods.paper.algorithms import Incumbent, Mode, Partitions, branch_and_bound, compute_lb
+from hcssp.methods.paper.instance import BudgetParameters, Instance
+from hcssp.methods.paper.sharp import Sharp
 from hcssp.numerics import PRUNE_TOLERANCE, relative_gap
-from hcssp.procedure.grouping import Grouping, grouped
 from hcssp.procedure.model import HCSSP
-from hcssp.procedure.part import Part
+from hcssp.procedure.parts import Grouping, Part, grouped, without_dead_ends
 from hcssp.procedure.policy import ProcedurePolicy
-from hcssp.procedure.pruning import without_dead_ends
 from hcssp.proofs.search_record import write_down
-from hcssp.ssp.region import Region
+from hcssp.ssp.scalar_problem import Region
+
+ModeName = Literal["published", "sharp"]
+
+MODES: tuple[ModeName, ...] = get_args(ModeName)
+
+
+def find_mode(name: str) -> Mode:
+    """The mode called `name`.
+
+    Raises
+    ------
+    UnknownName
+        If there is none; the message lists those there are.
+    """
+    if name not in MODES:
+        raise UnknownName("mode", name, MODES)
+    return Mode() if name == "published" else Sharp()
 
 
 @dataclass(frozen=True)
@@ -63,20 +74,37 @@ class BudgetAllocation:
         "published" is the paper's algorithm and nothing else, "sharp" is ours.
     epsilon
         Stop once the bounds differ by no more than this.
+    likelihoods
+        By the names of activities: the allocation space gives an activity a bound divided by this number, in
+        place of the least probability with which a procedure runs it. Plans that use more are not looked for;
+        the lower bound covers them. An activity that exits tie to others keeps its own number.
+    parameters
+        What steers the algorithms.
 
     Raises
     ------
     UnknownName
         If there is no such mode.
+    InvalidOption
+        If a likelihood is not a positive number.
     """
 
     iterations: float = 0
     mode: ModeName = "sharp"
     epsilon: float = 0.0
+    likelihoods: Mapping[str, float] | None = None
+    parameters: BudgetParameters = field(default_factory=BudgetParameters)
     name = "budget-allocation"
 
     def __post_init__(self) -> None:
         find_mode(self.mode)
+        if self.likelihoods is not None and not isinstance(self.likelihoods, Mapping):
+            raise InvalidOption(f"likelihoods={self.likelihoods!r}: give a number for each activity's name")
+        for activity, likelihood in (self.likelihoods or {}).items():
+            if not 0.0 < likelihood < inf:
+                raise InvalidOption(
+                    f"the likelihood of the activity {activity!r} is {likelihood!r}; give a positive number"
+                )
 
     def iterate(self, problem: Problem, context: Context | None = None) -> Iterator[Progress]:
         """Yield progress after every box that was split; in the mode sharp the dual of the whole comes first.
@@ -85,14 +113,19 @@ class BudgetAllocation:
         ------
         UnsupportedProblem
             If the problem is no procedure.
+        UnknownName
+            If a likelihood is given for an activity that the problem does not have.
         """
         began = time.perf_counter()
-        refuse_implicit(problem, f"the method {self.name!r}")
         if not isinstance(problem, HCSSP):
             raise UnsupportedProblem(
                 "budget allocation shares budgets among activities, and this problem has none; "
                 "use the method 'exact'"
             )
+        names = [activity.name for activity in problem.activities]
+        for activity in self.likelihoods or {}:
+            if activity not in names:
+                raise UnknownName("activity", activity, names)
         mode, given = find_mode(self.mode), context or Context()
         # Activities that exits tie together have one budget.
         grouping = None if problem.flattening.separable else grouped(problem)
@@ -101,7 +134,9 @@ class BudgetAllocation:
         pruned = without_dead_ends(together)
         kept = range(together.num_activities) if pruned is None else pruned.activities
         owners = None if grouping is None else [grouping.owners[activity] for activity in kept]
-        instance = Instance(together if pruned is None else pruned.problem, mode.shortcuts, owners)
+        instance = Instance(
+            together if pruned is None else pruned.problem, mode.shortcuts, owners, self.parameters
+        )
         lower_bound = -inf
         reporter = _Reporter(instance, began, pruned, grouping)
         if self.mode == "sharp":
@@ -123,8 +158,13 @@ class BudgetAllocation:
                 return
             lower_bound, reporter.prices = dual.bound, dual.prices
             reporter.stochastic = optimum_of(dual, oracle)
-        box = mode.initial_box(instance)
-        for partitions in branch_and_bound(instance, box, self.iterations, self.epsilon, mode, lower_bound):
+        box, outside = mode.initial_box(instance, self.likelihoods), inf
+        if self.likelihoods:
+            whole = mode.initial_box(instance)
+            if np.any(box.upper < whole.upper):
+                outside = max(lower_bound, compute_lb(instance, whole, 0).value)
+        boxes = branch_and_bound(instance, box, self.iterations, self.epsilon, mode, lower_bound, outside)
+        for partitions in boxes:
             yield reporter.snapshot(partitions)
         yield reporter.snapshot(partitions, _reason(partitions, self.epsilon))
 
@@ -148,17 +188,22 @@ class _Reporter:
         self._grouping = grouping
         self.prices: FloatArray | None = None
         self.stochastic: StochasticOptimum | None = None
-        self._told: Incumbent | None = None
+        self._reported: Incumbent | None = None
         self._policy: ProcedurePolicy | None = None
         self._budgets: Mapping[str, Mapping[str, float]] | None = None
+        self._usage: FloatArray | None = None
+        activities = instance.problem.activities
+        self._axes = tuple((activities[k].name, activities[k].cssp.cost_names[i]) for k, i in instance.edges)
 
     def snapshot(self, partitions: Partitions, ending: Reason | None = None) -> Progress:
         incumbent = partitions.incumbent
-        if incumbent is not None and incumbent is not self._told:
+        if incumbent is not None and incumbent is not self._reported:
             # A policy of many states is written out once, not with every box.
-            self._told = incumbent
+            self._reported = incumbent
             self._policy = self._lift(self._instance.oracle.lift(incumbent.solution))
             self._budgets = _budgets(self._instance, incumbent)
+            self._usage = self._instance.usage_of(incumbent.solution)
+        boxes = partitions.boxes
         return Progress(
             seconds=time.perf_counter() - self._began,
             iterations=partitions.examined,
@@ -170,6 +215,7 @@ class _Reporter:
             infeasible=Infeasible() if ending is Reason.INFEASIBLE else None,
             ending=None if ending is None else Ending(ending),
             budgets=self._budgets,
+            allocation=AllocationSpace(self._axes, boxes, len(boxes), self._usage, partitions.cutoff),
         )
 
     def _lift(self, rows: IntArray) -> ProcedurePolicy:
@@ -189,8 +235,10 @@ def _reason(partitions: Partitions, epsilon: float) -> Reason:
 
 
 def _budgets(instance: Instance, incumbent: Incumbent) -> Mapping[str, Mapping[str, float]]:
-    """The limits of the activities that the incumbent runs, by activity and constraint."""
+    """The limits that its box allocates to the activities that the incumbent runs, by constraint."""
     budgets: dict[str, dict[str, float]] = {}
+    if incumbent.limits is None:
+        return budgets
     for index in np.flatnonzero(incumbent.solution.executions > 0.0).tolist():
         limits = incumbent.limits[instance.edges_of(index)]
         share = instance.by_constraint(index, limits)

@@ -1,31 +1,40 @@
 // What is shown, and what the controls change: the plan along the curve, and the activity on the map.
 
-const sheet = new Sheet(byId("sheet"));
+const tooltip = new Tooltip(byId("tooltip"), data, (activity) => lightActivity(activity));
+const sheet = new Sheet(byId("sheet"), data, (cell) => tooltip.show(data.plans[state.plan], cell));
 const player = new Player(sheet);
+const lightActivity = linkActivities(document.body, (activity) => sheet.light(activity));
 
 function choosePlan(index) {
   state.plan = index;
   const shown = data.plans[index];
   if (state.activity !== null && !shown.activities[state.activity].executions) state.activity = null;
+  sheet.point(null);
   drawBrief(index);
   drawBar();
   drawChoiceOfActivities();
   drawCrumbs();
-  sheet.show(shown, state.activity);
+  sheet.show(shown, shownOnMap());
   player.show(shown);
-  drawHinges();
+  drawSensitivities();
   drawFacts(shown, state.activity);
   if (data.curve) drawCurve(index, choosePlan);
   drawProcedure(shown, state.activity, chooseActivity);
+  drawSite(byId("levels"), data.site, data.problem.activities, shown, chooseActivity);
   drawBudgets(shown);
   drawActivities(shown, chooseActivity);
   drawOutlook(shown);
+  const address = addressOf(state.level);
+  byId("link").setAttribute("href", address);
+  // In the frame of a notebook there is no address to keep.
+  if (index !== data.reported && location.protocol !== "about:") history.replaceState(null, "", address);
 }
 
 function chooseActivity(index) {
   state.activity = index;
-  byId("activity").value = index === null ? "" : index;
-  sheet.show(data.plans[state.plan], index);
+  if (index !== null && !onFloor(index)) state.floor = data.sheet.floors.findIndex((floor) => floor.activities.includes(index));
+  drawChoiceOfActivities();
+  sheet.show(data.plans[state.plan], shownOnMap());
   player.draw();
   drawFacts(data.plans[state.plan], index);
   drawProcedure(data.plans[state.plan], index, chooseActivity);
@@ -33,91 +42,171 @@ function chooseActivity(index) {
 }
 
 // The figures that the plan is most sensitive to: a list, and rings on the map.
-function drawHinges() {
-  const known = data.plans[state.plan].influences, names = Object.keys(known).filter((name) => known[name].length);
-  byId("hinges").hidden = names.length === 0;
-  const select = byId("hinge"), chosen = names.includes(select.value) ? select.value : "";
-  select.replaceChildren(html("option", { value: "" }, "nothing: hide them"), ...names.map((name) => html("option", { value: name }, shortened(called(name), 60))));
+function drawSensitivities() {
+  const known = data.plans[state.plan].influences, found = Object.keys(known).filter((name) => known[name].length);
+  byId("sensitivities").hidden = found.length === 0;
+  const select = byId("sensitivity"), chosen = found.includes(select.value) ? select.value : "";
+  select.replaceChildren(html("option", { value: "" }, "nothing: hide them"), ...found.map((name) => html("option", { value: name }, shortened(called(name), 60))));
   select.value = chosen;
   const shown = chosen ? known[chosen] : [];
-  byId("hinge-help").textContent = chosen ? `By how much the ${expectedOf(chosen)} would change if the figure were one percent of itself larger.` : "";
-  byId("hinge-list").replaceChildren(...shown.map((hinge) => html("li", {}, hinge.words)));
-  sheet.hinges = shown;
+  byId("sensitivity-help").textContent = chosen ? `By how much the ${expectedOf(chosen)} would change if the figure were one percent of itself larger.` : "";
+  byId("sensitivity-list").replaceChildren(...shown.map((sensitivity) => html("li", {}, sensitivity.words)));
+  sheet.sensitivities = shown;
   sheet.draw();
 }
 
+// Positions of the slider are the bounds themselves; a plan without a bound stands beyond the last one.
+function positions() {
+  const bounds = data.plans.map((plan) => plan.bounds[data.varied]), finite = bounds.filter((bound) => bound !== null);
+  const [low, high] = finite.length ? [Math.min(...finite), Math.max(...finite)] : [0, 1];
+  return bounds.map((bound) => (bound === null ? high + 0.1 * (high - low || 1) : bound));
+}
+
 function drawBar() {
-  if (!data.curve || data.plans.length < 2) return;
-  const plan = data.plans[state.plan], bound = plan.bounds[data.varied], slider = byId("bound");
+  if (!data.curve) return;
+  const plan = data.plans[state.plan], bound = plan.bounds[data.varied], slider = byId("bound"), at = positions();
   byId("bar").hidden = false;
-  byId("bound-label").textContent = `${capital(data.varied)} allowed:`;
-  byId("bound-value").textContent = amount(data.varied, bound);
-  slider.max = data.plans.length - 1;
-  slider.value = state.plan;
-  slider.setAttribute("aria-valuetext", `${called(data.varied)} at most ${amount(data.varied, bound)}: expected ${called(primary)} ${figure(plan.own)}`);
-  byId("bar-figure").textContent = `expected ${called(primary)} ${figure(plan.own)}`;
+  byId("bound-label").textContent = `Bound on ${data.varied}:`;
+  byId("bound-value").textContent = `at most ${amount(data.varied, bound)}`;
+  const [low, high] = [Math.min(...at), Math.max(...at)];
+  Object.assign(slider, { min: low, max: high, step: "any", value: at[state.plan], disabled: data.plans.length < 2 });
+  slider.setAttribute("aria-valuetext", `${data.varied} at most ${amount(data.varied, bound)}: expected ${primary} ${amount(primary, plan.own, figure)}`);
+  byId("bar-figure").textContent = data.plans.length < 2 ? "no plan for another bound in the time given"
+    : `expected ${primary} ${amount(primary, plan.own, figure)}${plan.finished ? "" : ` (search not finished: ${qualityOf(plan)})`}`;
+  byId("bar-figure").classList.toggle("unfinished", !plan.finished);
   byId("back").disabled = state.plan === data.reported;
 }
 
 function drawChoiceOfActivities() {
-  const plan = data.plans[state.plan];
-  byId("activity").replaceChildren(html("option", { value: "" }, state.level !== null ? `all of ${data.uses[state.level].name}` : data.sheet.map ? "the whole building" : "all activities"),
-    ...data.problem.activities.map((activity, index) => ({ activity, index })).filter(({ index }) => isShownActivity(index) && plan.activities[index].executions > 0)
+  const plan = data.plans[state.plan], { floors } = data.sheet;
+  byId("floors").hidden = floors.length === 0 || !hasMap(data);
+  const tab = (floor, name) => html("button", { type: "button", "aria-pressed": String(state.floor === floor), onclick: () => chooseFloor(floor) }, name);
+  byId("floors").replaceChildren(...floors.map((floor, index) => tab(index, shortened(floor.name, 30))), tab(null, "all"));
+  byId("activity").replaceChildren(html("option", { value: "" }, state.level !== null ? `all of ${data.uses[state.level].name}` : data.sheet.map ? "the whole map" : "all activities"),
+    ...data.problem.activities.map((activity, index) => ({ activity, index })).filter(({ index }) => isShownActivity(index) && onFloor(index) && plan.activities[index].executions > 0)
       .map(({ activity, index }) => html("option", { value: index }, `${activity.name} (${times(plan.activities[index].executions)})`)));
   byId("activity").value = state.activity === null ? "" : state.activity;
+  const parts = partsOf(plan);
+  if (!parts.includes(state.part)) state.part = null;
+  for (const element of [byId("part"), byId("part").previousElementSibling]) element.hidden = parts.length < 2;
+  byId("part").replaceChildren(html("option", { value: "all" }, "all layers together"), ...parts.map((part, index) => html("option", { value: index }, part || "nothing else is said")));
+  byId("part").value = state.part === null ? "all" : parts.indexOf(state.part);
+}
+
+// What the names of states say beside their cells, over the activities that are shown.
+function partsOf(plan) {
+  const { only, activities } = shownOnMap();
+  return [...new Set((only === null ? activities : [only]).flatMap((index) => (plan.activities[index].pieces ?? []).map((piece) => piece.part)))];
+}
+
+function chooseFloor(floor) {
+  state.floor = floor;
+  state.activity = null;
+  chooseActivity(null);
+}
+
+function chooseView(view) {
+  state.view = view;
+  Object.assign(data, views[view]);
+  state.plan = data.reported;
+  byId("view").value = view;
+  describe();
 }
 
 function describe() {
-  const grids = data.sheet.panels.some((panel) => panel.grid);
+  const grids = hasMap(data);
   byId("where-text").textContent = grids
-    ? `${data.sheet.map ? "The rooms as they stand." : "Every activity by itself: the problem does not say where its rooms stand."} `
-      + "An arrow is where the plan heads from a cell; cells with stronger shading and larger arrows are visited more often. Hatched cells are hazards."
-    : "The activities of this problem have no map; their busiest states are listed below.";
-  byId("sheet-caption").textContent = grids ? "Expected visits count all executions of the plan's activities in one run of the procedure." : "";
+    ? `${data.sheet.map ? "The rooms as they stand." : "Every activity by itself: the problem does not say where its rooms are."} `
+      + "An arrow is where the plan heads from a cell; cells with stronger shading and larger arrows are visited more often. "
+      + (data.sheet.panels.some((panel) => panel.activities.length > 1) ? "Where several activities pass a cell, their visits are added up and the arrow is that of the busiest." : "")
+      + (data.plans[data.reported].randomised ? " The plan is randomised: an arrow is the likeliest heading, and a cell says the probabilities." : "")
+    : `${data.site.length ? "The site is above. " : ""}The activities of this problem have no map; their busiest states are listed below.`;
   byId("where").classList.toggle("without-map", !grids);
-  const stage = document.querySelector(".stage");
-  stage.hidden = !grids && data.plans[data.reported].runs.length === 0;
-  // Without rooms there is nothing to draw; runs are told in words.
-  stage.classList.toggle("bare", !grids);
-  byId("sheet-figure").hidden = !grids;
   document.querySelectorAll(".map-only").forEach((element) => { element.hidden = !grids; });
+  byId("save-map").hidden = !grids;
+  document.querySelector(".map-bar").hidden = byId("drawer").hidden = !grids && data.plans[data.reported].runs.length === 0;
   const several = data.plans.length > 1;
-  byId("trade-off").hidden = !data.curve || (!several && data.views.length < 2);
-  for (const id of ["trade-off-help", "trade-off-figure", "trade-off-table"]) byId(id).hidden = !several;
-  byId("bar").hidden = !data.curve || !several;
-  if (data.curve) {
-    byId("trade-off-title").textContent = isChance(data.varied) ? `What if a greater or smaller ${called(data.varied)} were allowed?` : `What if more or less ${called(data.varied)} were allowed?`;
-    byId("trade-off-text").textContent = several ? `${isChance(data.varied) ? "The smaller a" : "The less"} ${called(data.varied)} is allowed, the ${greatest ? "less" : "more"} ${called(primary)} ${greatest ? "can" : "must"} be expected.`
-      : `For other bounds on ${called(data.varied)} there is no other plan on this page.`;
-    byId("bounds").replaceChildren(...data.plans.map((_, index) => html("option", { value: index })));
+  byId("trade-off").hidden = !data.curve || !several;
+  byId("compare").hidden = !several;
+  byId("site").hidden = data.site.length === 0;
+  if (several) {
+    const options = () => data.plans.map((plan, index) => html("option", { value: index }, planTitle(plan, index)));
+    byId("first").replaceChildren(...options());
+    byId("second").replaceChildren(...options());
+    byId("first").value = data.reported;
+    byId("second").value = data.reported + 1 < data.plans.length ? data.reported + 1 : data.reported - 1;
+    compare();
   }
+  if (data.curve) {
+    byId("trade-off-title").textContent = `What another bound on ${data.varied} would change`;
+    byId("trade-off-text").textContent = `The smaller the bound on ${data.varied}, the ${greatest ? "lower" : "higher"} the expected ${primary}.`;
+    byId("bounds").replaceChildren(...positions().map((value) => html("option", { value })));
+  }
+}
+
+const planTitle = (plan, index) => `${data.varied} at most ${amount(data.varied, plan.bounds[data.varied])}${index === data.reported ? " (reported)" : ""}${plan.finished ? "" : " (search not finished)"}`;
+function compare() {
+  drawComparison({ table: byId("compare-table"), maps: byId("compare-maps") }, data, data.plans, [Number(byId("first").value), Number(byId("second").value)], planTitle);
 }
 
 // One view for each bound that is varied; the first is that of the scarcest.
 const views = data.views.map((view, index) => (index ? view : { varied: data.varied, curve: data.curve, plans: data.plans, reported: data.reported }));
-byId("views").hidden = views.length < 2;
 byId("view").replaceChildren(...views.map((view, index) => html("option", { value: index }, shortened(view.varied ?? "", 60))));
-byId("view").addEventListener("change", () => {
-  Object.assign(data, views[Number(byId("view").value)]);
-  describe();
-  choosePlan(data.reported);
+byId("view").addEventListener("change", () => { chooseView(Number(byId("view").value)); choosePlan(state.plan); });
+const nearest = (value) => positions().reduce((best, at, index, all) => (Math.abs(at - value) < Math.abs(all[best] - value) ? index : best), 0);
+byId("bound").addEventListener("input", () => choosePlan(nearest(Number(byId("bound").value))));
+byId("bound").addEventListener("keydown", (event) => {
+  const way = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, Home: -Infinity, End: Infinity }[event.key];
+  if (!way) return;
+  event.preventDefault();
+  choosePlan(Math.max(0, Math.min(data.plans.length - 1, state.plan + way)));
 });
-byId("bound").addEventListener("input", () => choosePlan(Number(byId("bound").value)));
 byId("back").addEventListener("click", () => choosePlan(data.reported));
+byId("first").addEventListener("change", compare);
+byId("second").addEventListener("change", compare);
 byId("activity").addEventListener("change", () => {
   chooseActivity(byId("activity").value === "" ? null : Number(byId("activity").value));
+});
+byId("part").addEventListener("change", () => {
+  state.part = byId("part").value === "all" ? null : partsOf(data.plans[state.plan])[Number(byId("part").value)];
+  sheet.show(data.plans[state.plan], shownOnMap());
 });
 byId("zoom-in").addEventListener("click", () => sheet.zoom(0.75));
 byId("zoom-out").addEventListener("click", () => sheet.zoom(1 / 0.75));
 byId("zoom-all").addEventListener("click", () => sheet.reset());
-byId("hinge").addEventListener("change", drawHinges);
+byId("sensitivity").addEventListener("change", drawSensitivities);
 byId("rare").addEventListener("change", () => { sheet.rare = byId("rare").checked; sheet.draw(); });
+addEventListener("scroll", () => sheet.point(null), { passive: true });
 
+const fileName = (ending) => `${data.problem.name.replace(/[^\w.-]+/g, "-")}${ending}`;
+byId("save-plan").addEventListener("click", () => unpack(data.plans[state.plan]).then(({ document: plan }) => save(fileName(".plan.json"), JSON.stringify(plan, null, 1) + "\n", "application/json")));
+byId("save-table").addEventListener("click", () => save(fileName(".activities.csv"), csvOf(byId("activity-table").querySelector("table")), "text/csv"));
+byId("save-map").addEventListener("click", () => pngOf(byId("sheet")).then((picture) => save(fileName(".map.png"), picture)));
+byId("exports").hidden = false;
+byId("parameter-table").replaceChildren(table(["parameter", { text: true, content: "value" }], data.parameters.map(([name, value]) => [name, { text: true, content: value }])));
+
+if (data.sheet.floors.length) state.floor = Math.max(0, data.sheet.floors.findIndex((floor) => floor.activities.some((index) => data.plans[data.reported].activities[index].executions > 0)));
 describe();
-drawLegend();
+if (hasMap(data)) drawLegend(byId("legend"), data);
+
+// The legend stands in the corner where it hides least of the map, and is closed on a narrow screen.
+function placeLegend() {
+  const box = byId("legend-box"), { width, height } = box.getBoundingClientRect(), frame = byId("sheet").getBoundingClientRect(), matrix = byId("sheet").getScreenCTM();
+  if (!matrix || !frame.width) return;
+  const rooms = sheet.panels().map(({ corner: [x, y], width: w, height: h }) => ({ left: matrix.a * x + matrix.e - frame.left, top: matrix.d * y + matrix.f - frame.top, right: matrix.a * (x + w) + matrix.e - frame.left, bottom: matrix.d * (y + h) + matrix.f - frame.top }));
+  const corners = [[1, 1], [1, 0], [0, 1], [0, 0]].map(([right, bottom]) => {
+    const left = right ? frame.width - width - 10 : 10, top = bottom ? frame.height - height - 10 : 10;
+    const hidden = rooms.reduce((sum, room) => sum + Math.max(0, Math.min(room.right, left + width) - Math.max(room.left, left)) * Math.max(0, Math.min(room.bottom, top + height) - Math.max(room.top, top)), 0);
+    return { right, bottom, hidden };
+  });
+  const best = corners.reduce((one, other) => (other.hidden < one.hidden ? other : one));
+  Object.assign(box.style, { left: best.right ? "auto" : ".6rem", right: best.right ? ".6rem" : "auto", top: best.bottom ? "auto" : ".6rem", bottom: best.bottom ? ".6rem" : "auto" });
+}
+byId("legend-box").open = innerWidth > 700;
 drawHistory();
 followAddress();
 choosePlan(state.plan);
+placeLegend();
 
 function drawCharts() {
   const plan = data.plans[state.plan];

@@ -15,9 +15,9 @@ function drawCurve(current, choose) {
   const low = Math.min(...values), high = Math.max(...values), room = 0.06 * (high - low || 1);
   const { picture, px, py, box } = frame(byId("curve"), {
     height: 320, x: [first - 0.02 * (edge - first), edge], y: [low - room, high + room],
-    xTitle: `${called(name)} allowed`, yTitle: `expected ${called(primary)}`,
+    xTitle: `bound on ${called(name)}`, yTitle: `expected ${called(primary)}`,
   });
-  picture.setAttribute("aria-label", `Expected ${called(primary)} against the ${called(name)} that is allowed; the table below has the figures.`);
+  picture.setAttribute("aria-label", `Expected ${called(primary)} against the bound on ${name}; the table below has the figures.`);
   if (curve.breakpoints.length > 1) {
     picture.append(svg("path", { class: "line dashed", d: polyline(curve.breakpoints.map(([x, y]) => [px(x), py(y)])) }));
   }
@@ -34,21 +34,21 @@ function drawCurve(current, choose) {
     const x = px(at(plan));
     if (plan.limit !== null && gapOf(plan) > OPTIMAL) {
       const end = Math.max(box.top, Math.min(py(plan.limit), box.bottom));
-      picture.append(svg("path", { class: "mean", d: `M${x} ${end}V${py(plan.own)}M${x - 5} ${end}h10` }));
+      picture.append(svg("path", { class: plan.finished ? "mean" : "mean unfinished", d: `M${x} ${end}V${py(plan.own)}M${x - 5} ${end}h10` }));
     }
-    const label = `${called(name)} at most ${amount(name, plan.bounds[name])}: expected ${called(primary)} ${figure(plan.own)}`;
-    picture.append(svg("circle", { class: index === current ? "point current" : "point", cx: x, cy: py(plan.own), r: index === current ? 7 : 5,
+    const label = `${name} at most ${amount(name, plan.bounds[name])}: expected ${primary} ${amount(primary, plan.own, figure)}${plan.finished ? "" : `, search not finished: ${qualityOf(plan)}`}`;
+    picture.append(svg("circle", { class: `point${index === current ? " current" : ""}${plan.finished ? "" : " unfinished"}`, cx: x, cy: py(plan.own), r: index === current ? 7 : 5,
       onclick: () => choose(index) }, svg("title", {}, label)));
   });
-  byId("curve-caption").textContent = "Circles are the plans of this page, the full one is the plan that is shown; a whisker reaches to what is proven "
-    + "where the two differ visibly. " + (curve.breakpoints.length > 1 ? `No plan lies ${worse} the broken line${curve.exact ? ", which plans that may draw lots can reach" : ""}.` : "");
+  byId("curve-caption").textContent = "Circles are the plans of this page, the full one is the plan that is shown; a whisker reaches to what is proven. "
+    + (data.plans.every((plan) => plan.finished) ? "" : "Pale circles are plans of searches that were stopped early: a better plan may exist within the whisker. ") + (curve.breakpoints.length > 1 ? `No plan lies ${worse} the broken line${curve.exact ? ", which randomised policies reach" : ""}.` : "");
   const rows = data.plans.map((plan, index) => {
     const row = [html("span", {}, amount(name, plan.bounds[name]) + (index === data.reported ? " (reported)" : "")), isChance(name) ? amount(name, plan.costs[name], figure) : beside(plan.costs[name], plan.bounds[name]), figure(plan.own),
-      roundedLimit(plan.limit), gapOf(plan) === null ? "–" : gapOf(plan) <= OPTIMAL ? "optimal" : percent(gapOf(plan)), plan.prices && name in plan.prices ? figure(plan.prices[name]) : "–"];
-    row.className = index === current ? "current" : null;
+      roundedLimit(plan.limit), qualityOf(plan) + (plan.finished ? "" : ", not finished"), plan.prices && name in plan.prices ? figure(plan.prices[name]) : "–"];
+    row.className = [index === current ? "current" : "", plan.finished ? "" : "unfinished"].join(" ").trim() || null;
     return row;
   });
-  byId("curve-table").replaceChildren(table([`${shortened(called(name))} allowed`, shortened(expectedOf(name)), `expected ${shortened(called(primary))}`, `proven: not ${worse}`, "gap", `price of ${shortened(called(name))}`], rows));
+  byId("curve-table").replaceChildren(table([`bound on ${shortened(called(name))}`, `expected ${shortened(called(name))}`, `expected ${shortened(called(primary))}`, `proven: not ${worse}`, "quality", `price of ${shortened(called(name))}`], rows));
 }
 
 function drawHistory() {
@@ -91,9 +91,9 @@ function drawHistory() {
   for (const points of [lower, upper]) if (points.length === 1) picture.append(svg("circle", { class: "point", cx: points[0][0], cy: points[0][1], r: 4 }));
   const x = box.right - (upper.length === 1 || lower.length === 1 ? 10 : 4);
   const over = greatest ? lower : upper, under = greatest ? upper : lower;
-  const told = (points) => (points === upper ? "the best plan so far" : `${data.historyWord}: no plan ${worse}`);
-  if (over.length) picture.append(svg("text", { x, y: over[over.length - 1][1] - 8, "text-anchor": "end" }, told(over)));
-  if (under.length) picture.append(svg("text", { x, y: under[under.length - 1][1] + 18, "text-anchor": "end" }, told(under)));
+  const label = (points) => (points === upper ? "the best plan so far" : `${data.historyWord}: no plan ${worse}`);
+  if (over.length) picture.append(svg("text", { x, y: over[over.length - 1][1] - 8, "text-anchor": "end" }, label(over)));
+  if (under.length) picture.append(svg("text", { x, y: under[under.length - 1][1] + 18, "text-anchor": "end" }, label(under)));
   byId("proof-text").textContent = data.stopped;
   byId("history-caption").textContent = `The full line is ${greatest ? "what" : "the cost of"} the best plan found so far${greatest ? " has" : ""}, the dotted one the ${data.historyWord} ${greatest ? "upper" : "lower"} bound. `
     + (data.historyWord === "proven" ? "The best possible deterministic plan lies in between, at every instant." : "So says the plan's file; it was not checked here.");
@@ -107,7 +107,7 @@ function drawOutlook(plan) {
   let text = `${outlook.runs.toLocaleString("en")} simulated runs of this plan. `;
   for (const cost of risky) {
     // A run has it or not: there is no more or less of it, and no distribution.
-    text += isChance(cost.name) ? `The ${called(cost.name)} in them is ${percent(cost.mean[0])}, of ${amount(cost.name, plan.bounds[cost.name])} allowed. ` : `A single run exceeded the ${called(cost.name)} of ${given(plan.bounds[cost.name])} that is allowed on average in ${percent(cost.exceeding[0])} of them; the greatest was ${figure(cost.greatest)}. `;
+    text += isChance(cost.name) ? `The ${called(cost.name)} in them is ${percent(cost.mean[0])}, with a bound of ${amount(cost.name, plan.bounds[cost.name])}. ` : `The bound on ${cost.name} of ${amount(cost.name, plan.bounds[cost.name])}, which holds on average, was exceeded in ${percent(cost.exceeding[0])} of them; the highest was ${amount(cost.name, cost.greatest, figure)}. `;
   }
   if (outlook.unfinished) text += `${outlook.unfinished} runs were cut off before their end; their costs are higher than shown. `;
   byId("outlook-text").textContent = text;
@@ -132,7 +132,7 @@ function drawOutlook(plan) {
       picture.append(svg("rect", { class: bound !== null && middle > bound ? "column over" : "column", x: from + 1, width: Math.max(1, to - from - 2), y: top, height: box.bottom - top },
         svg("title", {}, centres ? `${cost.counts[bar]} runs with ${figure(centres[bar], 2)}` : `${cost.counts[bar]} runs between ${figure(cost.edges[bar], 1)} and ${figure(cost.edges[bar + 1], 1)}`)));
     });
-    // Above both lines, lest one strikes the other's label through.
+    // Above both lines, so that neither crosses a label.
     const labels = [];
     const mark = (value, name, label, row) => {
       if (value === null || value < low || value > high) return;
@@ -141,12 +141,12 @@ function drawOutlook(plan) {
       labels.push(svg("text", { class: "plated", x: px(value) + (flip ? -5 : 5), y: box.top + 10 + 15 * row, "text-anchor": flip ? "end" : "start" }, label));
     };
     mark(plan.costs[cost.name], "mean", `expected ${beside(plan.costs[cost.name], bound, 2)}`, 0);
-    if (bound !== null) mark(bound, "limit", `allowed ${given(bound)}`, 1);
+    if (bound !== null) mark(bound, "limit", `bound ${given(bound)}`, 1);
     picture.append(...labels);
     caption.textContent = capital(called(cost.name)) + (bound === null ? "." : ": runs above the bound are hatched the other way.");
   });
   byId("outlook-table").replaceChildren(table(
-    ["cost of a run", "exact mean", "simulated mean (95% sure)", "half of the runs: at most", "95 of 100: at most", "99 of 100: at most", "greatest", "above the bound (95% sure)"],
+    ["cost of a run", "exact mean", "simulated mean (95% interval)", "half of the runs: at most", "95 of 100: at most", "99 of 100: at most", "highest", "above the bound (95% interval)"],
     outlook.costs.map((cost) => isChance(cost.name) ? [called(cost.name), amount(cost.name, plan.costs[cost.name], figure),
       cost.mean[0] === null ? "–" : `${percent(cost.mean[0])} (${percent(cost.mean[1])} to ${percent(cost.mean[2])})`, "–", "–", "–", "–", "–"] : [called(cost.name), beside(plan.costs[cost.name], plan.bounds[cost.name]),
       cost.mean[0] === null ? "–" : (([mean, low, high]) => `${mean} (${low} to ${high})`)(apart(cost.mean)),
@@ -154,42 +154,45 @@ function drawOutlook(plan) {
       cost.exceeding ? `${percent(cost.exceeding[0])} (${percent(cost.exceeding[1])} to ${percent(cost.exceeding[2])})` : "no bound"])));
 }
 
+// Shares below this part of the largest are counted and not drawn.
+const SMALL_SHARE = 1e-3;
+
 function drawBudgets(plan) {
-  const host = byId("budgets");
   byId("budget").hidden = data.problem.constraints.length === 0;
-  host.replaceChildren(...data.problem.constraints.map((name) => {
-    const bound = plan.bounds[name], used = plan.costs[name];
-    const shares = plan.activities.map((share, index) => ({ index, used: share.usage[name], allotted: share.allotted[name] ?? null, executions: share.executions }))
-      .filter((share) => share.used !== undefined && share.executions > 0).sort((a, b) => b.used - a.used);
-    const left = bound === null ? null : bound - used;
-    const price = plan.prices ? plan.prices[name] : null;
-    const words = (isChance(name) ? `${capital(called(name))}: ${amount(name, used, figure)}` : `${capital(called(name))}: ${beside(used, bound)} expected`)
-      + (bound === null ? ", no bound." : `, ${amount(name, bound)} allowed, ${left < 0 ? "exceeded by " + amount(name, -left, figure) : amount(name, left, figure) + " left over"}.`)
-      + (price ? ` Its price is ${figure(isChance(name) ? price / 100 : price, 3)}: about what ${isChance(name) ? "one percent" : "a unit"} more would ${greatest ? "gain" : "save"} in ${called(primary)}, for plans that may draw lots.` : price === 0 && bound !== null ? ` More of it would ${greatest ? "gain" : "save"} nothing.` : bound === 0 ? " A bound of 0 has no price." : "");
-    const width = widthOf(host, 860), label = Math.min(230, width * 0.36), line = 24;
-    const rows = [...shares.map((share) => ({ name: data.problem.activities[share.index].name, value: share.used, allotted: share.allotted }))];
-    const most = Math.max(bound ?? 0, ...rows.map((row) => Math.max(row.value, row.allotted ?? 0)), 1e-12);
-    const scale = (value) => (value / most) * (width - label - 116);
-    const picture = svg("svg", { viewBox: `0 0 ${width} ${rows.length * line + 30}`, width, height: rows.length * line + 30, role: "img", "aria-label": `How ${name} is spread over the activities; the table of activities has the figures.` });
-    if (bound !== null && bound > 0) {
-      // Below the bars, so that it crosses no figure.
-      const x = label + scale(bound);
-      picture.append(svg("line", { class: "limit", x1: x, x2: x, y1: 0, y2: rows.length * line + 4 }));
-    }
-    rows.forEach((row, at) => {
-      const y = at * line + 4, told = `${amount(name, row.value, figure)}${bound ? ` (${percent(row.value / bound)})` : ""}`;
-      // A figure that the line of the bound would cross stands behind it.
-      const end = label + scale(Math.max(row.value, row.allotted ?? 0)) + 6, limit = bound ? label + scale(bound) : -1;
-      const behind = end <= limit && limit <= end + 7 * told.length && limit + 6 + 7 * told.length <= width;
-      picture.append(svg("text", { x: label - 8, y: y + 13, "text-anchor": "end" }, svg("title", {}, row.name), shortened(row.name, label / 7)),
-        svg("rect", { class: "column", x: label, y, width: Math.max(row.value > 0 ? 1 : 0, scale(row.value)), height: line - 8 }),
-        row.allotted === null ? "" : svg("rect", { class: "allotted", x: label, y: y - 1, width: scale(row.allotted), height: line - 6 }),
-        svg("text", { class: "plated", x: behind ? limit + 6 : end, y: y + 13 }, told));
-    });
-    if (bound !== null && bound > 0) {
-      const x = label + scale(bound), y = rows.length * line + 4;
-      picture.append(svg("text", { x: x + 4, y: y + 16, "text-anchor": "end" }, `all that is allowed: ${amount(name, bound)}`));
-    }
-    return html("div", { class: "bars" }, html("p", {}, words), rows.length ? picture : html("p", {}, "No activity that is executed counts here."));
-  }));
+  byId("budgets").replaceChildren(...data.problem.constraints.map((name) => drawBudget(byId("budgets"), plan, name)));
+}
+
+function drawBudget(host, plan, name) {
+  const bound = plan.bounds[name], used = plan.costs[name];
+  const all = plan.activities.map((share, index) => ({ index, name: data.problem.activities[index].name, value: share.usage[name], allocated: share.allocated[name] ?? null, executions: share.executions }))
+    .filter((share) => share.value !== undefined && share.executions > 0).sort((a, b) => b.value - a.value);
+  const total = Math.max(used, ...all.map((share) => share.allocated ?? 0), 0);
+  const rows = all.filter((share) => Math.max(share.value, share.allocated ?? 0) > SMALL_SHARE * total), hidden = all.length - rows.length;
+  const left = bound === null ? null : bound - used, price = plan.prices ? plan.prices[name] : null;
+  const words = `${capital(expectedOf(name))}: ${isChance(name) ? amount(name, used, figure) : withUnit(data, name, beside(used, bound))}`
+    + (bound === null ? ", no bound." : `, bound ${amount(name, bound)}, ${left < 0 ? "exceeded by " + amount(name, -left, figure) : amount(name, left, figure) + " left"}.`)
+    + (price ? ` Price: about ${amount(primary, isChance(name) ? price / 100 : price, (value) => figure(value, 3))} of ${primary} ${greatest ? "gained" : "saved"} for each ${isChance(name) ? "percent" : data.problem.units[name] ?? "unit"} more, for randomised policies.` : price === 0 && bound !== null ? ` More of it would ${greatest ? "gain" : "save"} nothing.` : bound === 0 ? " A bound of 0 has no price." : "");
+  const allocates = rows.some((row) => row.allocated !== null);
+  const width = widthOf(host, 860), label = Math.min(230, width * 0.36), line = 24;
+  const most = Math.max(bound ?? 0, ...rows.map((row) => Math.max(row.value, row.allocated ?? 0)), 1e-12);
+  const scale = (value) => (value / most) * (width - label - (allocates ? 270 : 150));
+  const picture = svg("svg", { viewBox: `0 0 ${width} ${rows.length * line + 30}`, width, height: rows.length * line + 30, role: "img", "aria-label": `How ${name} is spread over the activities; the table of activities has the figures.` });
+  if (bound !== null && bound > 0) {
+    // Below the bars, so that it crosses no figure.
+    const x = label + scale(bound);
+    picture.append(svg("line", { class: "limit", x1: x, x2: x, y1: 0, y2: rows.length * line + 4 }));
+  }
+  rows.forEach((row, at) => {
+    const y = at * line + 4, figures = `${amount(name, row.value, figure)}${bound ? ` (${percent(row.value / bound)})` : ""}${row.allocated === null ? "" : `, allocated ${amount(name, row.allocated, figure)}`}`;
+    // A figure that the line of the bound would cross stands behind it.
+    const end = label + scale(Math.max(row.value, row.allocated ?? 0)) + 6, limit = bound ? label + scale(bound) : -1;
+    const behind = end <= limit && limit <= end + 7 * figures.length && limit + 6 + 7 * figures.length <= width;
+    picture.append(svg("g", { "data-activity": row.index }, svg("text", { x: label - 8, y: y + 13, "text-anchor": "end" }, svg("title", {}, row.name), shortened(row.name, label / 7)),
+      svg("rect", { class: "column", x: label, y, width: Math.max(row.value > 0 ? 1 : 0, scale(row.value)), height: line - 8 }),
+      row.allocated === null ? "" : svg("rect", { class: "allocated", x: label, y: y - 1, width: scale(row.allocated), height: line - 6 }),
+      svg("text", { class: "plated", x: behind ? limit + 6 : end, y: y + 13 }, figures)));
+  });
+  if (bound !== null && bound > 0) picture.append(svg("text", { x: Math.max(label + scale(bound) + 4, label), y: rows.length * line + 20, "text-anchor": "end" }, `bound: ${amount(name, bound)}`));
+  const rest = hidden ? html("p", { class: "help" }, `${rows.length ? `${hidden} more below 0.1% of the total` : "No activity uses any of it"}.`) : null;
+  return html("div", { class: "bars" }, html("p", {}, words), allocates ? html("p", {}, "Bars show what is used; dashed frames show what the method allocated, for all executions together.") : "", rows.length ? picture : all.length ? "" : html("p", {}, "No activity that is executed counts here."), rest ?? "");
 }

@@ -1,12 +1,18 @@
-// Elements, figures in words, and scales: what every part of the page draws with.
+// Elements, figures as texts, and scales: what every part of the page draws with.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 // A cost with its unit, where there is one.
 const called = (name) => data.problem.called[name] ?? name;
-// A probability is told as a percentage, and nobody expects it.
+// A probability is shown as a percentage.
 const isChance = (name) => data.problem.probabilities.includes(name);
-const expectedOf = (name) => (isChance(name) ? called(name) : `expected ${called(name)}`);
-const amount = (name, value, words = given) => (isChance(name) && value !== null ? `${words(Number((100 * value).toPrecision(12)))}%` : words(value));
+const expectedOf = (name) => (isChance(name) ? called(name) : `expected ${name}`);
+const TRACE = 1e-9, TRACE_WORDS = "< 1e-9";
+const withUnit = (model, name, text) => (model.problem.units?.[name] && text !== "–" && text !== "no bound" ? `${text} ${model.problem.units[name]}` : text);
+// A figure with its unit; of a probability as a percentage.
+const amount = (name, value, words = given) => (value === null || value === undefined ? words(value ?? null) : !isChance(name) ? withUnit(data, name, words(value))
+  : value > 0 && value < TRACE ? TRACE_WORDS : `${words(Number((100 * value).toPrecision(12)))}%`);
+// For the columns of a table, whose head has the unit.
+const inColumn = (name, value) => (isChance(name) ? amount(name, value ?? null, figure) : figure(value));
 // Taken from the page, since it is written like an address and the page names none.
 const SVG = document.querySelector("svg").namespaceURI;
 const byId = (id) => document.getElementById(id);
@@ -27,7 +33,11 @@ function figure(value, digits = 4) {
   if (value === null || value === undefined) return "–";
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (size >= 1e15 || size < 1e-9) return String(Number(value.toPrecision(digits)));
+  if (size < TRACE) return value > 0 ? TRACE_WORDS : `> −1e-9`;
+  // Six digits that mean something are enough, unless more are asked for.
+  if (digits <= 4 && size >= 100 && size < 1e15) value = Number(value.toPrecision(6));
+  if (digits <= 4 && size >= 100 && size < 1e6 && !Number.isInteger(value)) return value.toFixed(Math.min(digits, 6 - Math.trunc(size).toString().length));
+  if (size >= 1e15) return String(Number(value.toPrecision(digits)));
   if (Number.isInteger(value)) return String(value);
   const text = value.toFixed(decimals(value, digits)), point = text.indexOf(".");
   return text.slice(0, point + 1 + Math.max(digits, text.replace(/0+$/, "").length - point - 1));
@@ -41,16 +51,16 @@ function beside(value, bound, least = 4) {
   for (let digits = least; digits < 12; digits++) if (Number(figure(value, digits)) !== bound) return figure(value, digits);
   return figure(value, 12);
 }
-// Figures with as many digits as it takes to tell them apart.
+// Figures with as many digits as they need to differ.
 function apart(values, digits = 2) {
   const different = new Set(values).size;
   while (digits < 8 && new Set(values.map((value) => Number(figure(value, digits)))).size < different) digits++;
   return values.map((value) => figure(value, digits));
 }
 const shortened = (text, most = 40) => (text.length <= most ? text : text.slice(0, Math.max(1, most - 1)) + "…");
-// A figure that somebody gave.
+// A figure that was given.
 const given = (value) => (value === null ? "no bound" : String(Number(value.toPrecision(9))));
-// Bounds are rounded so that what is told stays true.
+// Bounds are rounded to the safe side.
 function directed(value, least, round) {
   if (Math.abs(value) >= 1e9) return String(Number(value.toPrecision(12)));
   const digits = decimals(value, least), power = 10 ** digits;
@@ -61,13 +71,14 @@ const roundedUp = (value, digits = 4) => (value === null ? "–" : directed(valu
 const percent = (share) => {
   if (share === 0) return "0%";
   const value = 100 * share;
-  return value < 0.0001 ? "< 0.0001%" : value < 0.01 ? value.toFixed(4) + "%" : value.toFixed(value < 10 ? 2 : 1) + "%";
+  return share < TRACE ? TRACE_WORDS : value < 0.0001 ? "< 0.0001%" : value < 0.01 ? value.toFixed(4) + "%" : value.toFixed(value < 10 ? 2 : 1) + "%";
 };
 const times = (count) => (Math.abs(count - 1) < 1e-9 ? "once" : figure(count) + " times");
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 const gapOf = (plan) => (plan.limit === null || plan.own === null ? null : Math.max(0, (data.problem.greatest ? plan.limit - plan.own : plan.own - plan.limit) / Math.abs(plan.own) || 0));
 const roundedLimit = (value) => (data.problem.greatest ? roundedUp : roundedDown)(value);
 const OPTIMAL = 1e-6;
+const qualityOf = (plan) => { const gap = gapOf(plan); return gap === null ? "unknown" : gap <= OPTIMAL ? "optimal" : `within ${percent(gap)}`; };
 
 // Round numbers that cover a range.
 function ticks(low, high, count) {
@@ -110,14 +121,26 @@ function frame(host, { height, x, y, xTitle, yTitle, left = 64, most = 960, xTic
 }
 const polyline = (points) => points.map(([x, y], at) => `${at ? "L" : "M"}${x.toFixed(2)} ${y.toFixed(2)}`).join("");
 
+// A table whose rows are sorted by a column when its head is chosen; rows may carry a class and an activity.
 function table(head, rows, foot = null) {
   const cells = (row, tag) => row.map((cell, at) => {
     const content = cell instanceof Node || typeof cell !== "object" ? cell : cell.content;
     const attributes = cell && cell.text ? { class: "text" } : {};
+    if (tag === "th" && rows.length > 2) return html("th", { ...attributes, scope: "col" }, html("button", { type: "button", class: "sort", title: "sort", onclick: () => sort(at) }, content));
     return at === 0 && tag === "td" ? html("th", { scope: "row" }, content) : html(tag, { ...attributes, ...(tag === "th" ? { scope: "col" } : {}) }, content);
   });
-  return html("table", {},
-    html("thead", {}, html("tr", {}, cells(head, "th"))),
-    html("tbody", {}, rows.map((row) => html("tr", { class: row.className }, cells(row, "td")))),
-    foot ? html("tfoot", {}, html("tr", {}, cells(foot, "td"))) : null);
+  const top = html("tr", {}, cells(head, "th"));
+  const body = html("tbody", {}, rows.map((row) => html("tr", { class: row.className, "data-activity": row.activity }, cells(row, "td"))));
+  const sort = (column) => {
+    const heads = [...top.children], down = heads[column].getAttribute("aria-sort") !== "descending";
+    heads.forEach((each, at) => (at === column ? each.setAttribute("aria-sort", down ? "descending" : "ascending") : each.removeAttribute("aria-sort")));
+    const text = (row) => row.children[column].textContent, value = (row) => (text(row) === "once" ? 1 : text(row).startsWith("<") ? 1e-12 : parseFloat(text(row)));
+    const order = (a, b) => {
+      const [x, y] = [value(a), value(b)];
+      if (Number.isNaN(x) || Number.isNaN(y)) return Number.isNaN(x) && Number.isNaN(y) ? text(b).localeCompare(text(a), "en", { numeric: true }) : Number.isNaN(x) - Number.isNaN(y);
+      return y - x;
+    };
+    body.append(...[...body.children].sort((a, b) => (down ? order(a, b) : order(b, a))));
+  };
+  return html("table", {}, html("thead", {}, top), body, foot ? html("tfoot", {}, html("tr", {}, cells(foot, "td"))) : null);
 }

@@ -1,10 +1,15 @@
 // Procedures inside procedures: which one is open, what belongs to it, and the way back.
 
-const state = { plan: data.reported, activity: null, level: null };
+const state = { view: 0, plan: data.reported, activity: null, level: null, floor: null, part: null };
 
 const between = (value, [first, stop]) => value >= first && value < stop;
 const isShownActivity = (index) => state.level === null || between(index, data.uses[state.level].activities);
-const isShownPanel = (panel) => state.level === null || panel.activities.some(isShownActivity);
+// What the map shows: one activity, or all of the procedure that is open and of the floor that is chosen.
+const shownOnMap = () => ({
+  only: state.activity, part: state.part, floor: state.floor,
+  activities: data.problem.activities.map((_, index) => index).filter((index) => isShownActivity(index) && onFloor(index)),
+});
+const onFloor = (index) => state.floor === null || data.sheet.floors[state.floor].activities.includes(index) || !data.sheet.floors.some((floor) => floor.activities.includes(index));
 const graphShown = () => (state.level === null ? data.graph : data.uses[state.level].graph);
 const startShown = () => (state.level === null ? data.problem.start : data.uses[state.level].start);
 const isShownChoice = (index) => data.uses.length === 0 || graphShown().ways.some((way) => way.choice === index);
@@ -31,23 +36,35 @@ function useFacts(plan, number) {
   return [html("h3", {}, use.name), html("dl", { class: "facts" }, [
     ...(use.procedure ? [["procedure", use.procedure]] : []),
     ["executed", share.executions ? times(share.executions) : "never"],
-    [`${called(data.problem.primary)}, each time`, figure(each(share.cost))],
-    ...Object.entries(share.usage).map(([name, used]) => [`${called(name)}, each time`,
-      limits.has(name) ? `${figure(each(used))} of ${given(limits.get(name))} allowed` : amount(name, each(used), figure)]),
+    [`${data.problem.primary}, each time`, amount(data.problem.primary, each(share.cost), figure)],
+    ...Object.entries(share.usage).map(([name, used]) => [`${name}, each time`,
+      limits.has(name) ? `${figure(each(used))} of at most ${amount(name, limits.get(name))}` : amount(name, each(used), figure)]),
   ].map(([term, value]) => [html("dt", {}, term), html("dd", {}, value)]))];
 }
 
-// The address says which one is open, so that the browser's own way back works too.
-const addressOf = (level) => (level === null ? "#procedure" : `#in=${encodeURIComponent(data.uses[level].name)}`);
+// The address says which procedure is open and which bound is chosen, so that links and the browser's own way back work.
+function addressOf(level, plan = state.plan) {
+  const parts = [];
+  if (level !== null) parts.push(`in=${encodeURIComponent(data.uses[level].name)}`);
+  if (data.curve && plan !== data.reported) parts.push(`bound=${encodeURIComponent(data.varied)}:${data.plans[plan].bounds[data.varied] ?? "none"}`);
+  return `#${parts.join("&") || "procedure"}`;
+}
 function openLevel(level) {
   if (addressOf(level) === location.hash) showLevel(level);
   else location.hash = addressOf(level);
 }
 
 function followAddress() {
-  const wanted = location.hash.startsWith("#in=") ? decodeURIComponent(location.hash.slice(4)) : null;
-  const found = data.uses.findIndex((use) => use.name === wanted);
+  const wanted = Object.fromEntries(location.hash.slice(1).split("&").map((part) => part.split("=").map(decodeURIComponent)));
+  const found = data.uses.findIndex((use) => use.name === wanted.in);
   state.level = found < 0 ? null : found;
+  if (!wanted.bound) return;
+  const at = wanted.bound.lastIndexOf(":"), name = wanted.bound.slice(0, at), value = wanted.bound.slice(at + 1);
+  const view = views.findIndex((each) => each.varied === name);
+  if (view < 0) return;
+  chooseView(view);
+  const bounds = data.plans.map((plan) => plan.bounds[name]), far = (bound) => (bound === null ? (value === "none" ? 0 : Infinity) : Math.abs(bound - Number(value)));
+  state.plan = bounds.reduce((best, bound, index) => (far(bound) < far(bounds[best]) ? index : best), data.reported);
 }
 
 function showLevel(level) {
@@ -59,11 +76,13 @@ function showLevel(level) {
 }
 
 addEventListener("hashchange", () => {
-  const before = state.level;
+  const before = [state.level, state.view, state.plan].join();
   // Other places on the page have addresses of their own.
-  if (!location.hash.startsWith("#in=") && location.hash !== "#procedure" && location.hash !== "") return;
+  if (!/^#(in|bound)=/.test(location.hash) && location.hash !== "#procedure" && location.hash !== "") return;
+  const level = state.level;
   followAddress();
-  if (state.level !== before) showLevel(state.level);
+  if (state.level !== level) showLevel(state.level);
+  else if ([state.level, state.view, state.plan].join() !== before) choosePlan(state.plan);
 });
 
 function drawCrumbs() {

@@ -9,7 +9,8 @@ function shape(node) {
     return svg("polygon", { points: `${left},${y} ${left + point},${top} ${left + width - point},${top} ${left + width},${y} ${left + width - point},${top + height} ${left + point},${top + height}` });
   }
   const box = svg("rect", { x: left, y: top, width, height, rx: node.kind === "event" ? height / 2 : 3 });
-  return node.kind === "use" ? [box, svg("rect", { class: "inner", x: left + 3, y: top + 3, width: width - 6, height: height - 6, rx: 2 })] : box;
+  const double = node.kind === "use" || (node.kind === "event" && data.problem.choices.filter((choice) => choice.event === node.index).length > 1);
+  return double ? [box, svg("rect", { class: "inner", x: left + 3, y: top + 3, width: width - 6, height: height - 6, rx: node.kind === "event" ? height / 2 - 3 : 2 })] : box;
 }
 
 // From below one node to above the next, through the points between; a way back bulges to the side.
@@ -76,7 +77,7 @@ function drawProcedure(plan, selected, choose) {
   const { width, height, nodes, ways } = graphShown();
   const backwards = ways.some((way) => way.back) ? 60 : 0;
   const picture = svg("svg", { viewBox: `${-EDGE} ${-EDGE} ${width + 2 * EDGE + backwards} ${height + 2 * EDGE}`, width: width + 2 * EDGE + backwards, height: height + 2 * EDGE,
-    role: "img", "aria-label": "The procedure; the table below tells the choices." });
+    role: "img", "aria-label": "The procedure; the table below lists the choices." });
   const made = (choice) => plan.choices[choice] > 0;
   const events = new Set([data.problem.start]);
   data.problem.choices.forEach((choice, index) => {
@@ -89,7 +90,7 @@ function drawProcedure(plan, selected, choose) {
     picture.append(svg("path", { class: "way" + chosen, d: drawn.d }), svg("polygon", { class: "tip" + chosen, points: tip(drawn.tip) }));
     if (way.label) labels.push({ ...way, chosen, half: 3.6 * way.label.length + 4, at: [...drawn.at] });
   }
-  // On plates of their own above all lines, lest one strikes a figure through.
+  // On plates of their own, so that no line crosses a label.
   keepApart(labels, nodes);
   for (const { label, chosen, half, at: [x, y] } of labels) {
     picture.append(svg("rect", { class: "plate", x: x - half, y: y - 8.5, width: 2 * half, height: 17, rx: 3 }),
@@ -100,18 +101,18 @@ function drawProcedure(plan, selected, choose) {
     const share = use ? useShare(plan, node.index) : activity ? plan.activities[node.index] : null;
     const on = activity ? share.executions > 0 : node.kind === "event" ? events.has(node.index) : made(node.index);
     const classes = ["node", node.kind, on ? "chosen" : "", node.kind === "activity" && node.index === selected ? "selected" : ""].join(" ");
-    const told = activity && on ? `${times(share.executions)}, ${shortened(called(primary), 16)} ${figure(share.cost / share.executions, 2)}${Math.abs(share.executions - 1) < 1e-9 ? "" : " each"}` : "never executed";
+    const figures = activity && on ? `${times(share.executions)}, ${data.problem.units[primary] ? "" : shortened(primary, 16) + " "}${amount(primary, share.cost / share.executions, (value) => figure(value, 2))}${Math.abs(share.executions - 1) < 1e-9 ? "" : " each"}` : "never executed";
     // Figures with many digits are set closer, so that they stay in their box.
-    const fits = 5.9 * told.length <= node.width - 8 ? {} : { textLength: node.width - 12, lengthAdjust: "spacingAndGlyphs" };
+    const fits = 5.9 * figures.length <= node.width - 8 ? {} : { textLength: node.width - 12, lengthAdjust: "spacingAndGlyphs" };
     const room = { "data-room": node.width - (node.kind === "event" ? 16 : 10) };
     const lines = activity
-      ? [svg("text", { x: node.x, y: node.y - 8, ...room }, node.label), svg("text", { class: "figures", x: node.x, y: node.y + 8, ...fits }, told)]
+      ? [svg("text", { x: node.x, y: node.y - 8, ...room }, node.label), svg("text", { class: "figures", x: node.x, y: node.y + 8, ...fits }, figures)]
       : [svg("text", { x: node.x, y: node.y, ...room }, node.label)];
     const act = use ? () => openLevel(node.index) : () => choose(node.index);
     const extra = activity && (on || use) ? { tabindex: 0, role: "button", "aria-label": use ? `Open ${node.label}` : `Show ${node.label} on the map`, onclick: act,
       onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); act(); } } } : {};
     if (use) lines.push(svg("text", { class: "opens", x: node.x + node.width / 2 - 12, y: node.y - 8 }, "⤢"));
-    picture.append(svg("g", { class: classes, ...extra }, svg("title", {}, node.name ?? node.label), shape(node), lines));
+    picture.append(svg("g", { class: classes, "data-activity": node.kind === "activity" ? node.index : null, ...extra }, svg("title", {}, node.name ?? node.label), shape(node), lines));
   }
   byId("graph").replaceChildren(picture);
   // Names of wide letters are set closer, so that they stay in their box.

@@ -6,7 +6,7 @@ const still = matchMedia("(prefers-reduced-motion: reduce)");
 function unfold(run) {
   const places = [], story = [{ step: 0, text: `starts at ${run.before.map((event) => data.problem.events[event]).join(", then ")}` }];
   for (const leg of run.legs) {
-    const panel = panelOf(leg.activity), name = data.problem.activities[leg.activity].name;
+    const panel = panelOf(data, leg.activity), name = data.problem.activities[leg.activity].name;
     story.push({ step: places.length, text: `runs ${name}` });
     let cell = leg.cell ? placed(panel, leg.cell) : [panel.corner[0] + panel.width / 2 - 0.5, panel.corner[1] + panel.height * 0.3];
     for (let step = 0; step < leg.steps; step++) {
@@ -48,9 +48,9 @@ class Player {
     this.runs = plan.runs.map(unfold);
     byId("player").hidden = this.runs.length === 0;
     if (!this.runs.length) return;
-    byId("player-help").textContent = `${this.runs.length} runs of this plan, drawn at random` + (data.sheet.panels.some((panel) => panel.grid)
-      ? `: every circle is one; a diamond is one that has met with ${data.problem.constraints.join(" or ") || "costs"}.` : "; follow one of them to read what happens step by step.");
-    const totals = (run) => [primary, ...data.problem.constraints].map((name, index) => `${called(name)} ${figure(run.costs[run.costs.length - 1][index], 1)}`).join(", ");
+    byId("player-help").textContent = `${this.runs.length} runs of this plan, drawn at random` + (hasMap(data)
+      ? `: every circle is one; a diamond is one that has already cost some ${data.problem.constraints.join(" or ") || "costs"}.` : "; follow one of them to read what happens step by step.");
+    const totals = (run) => [primary, ...data.problem.constraints].map((name, index) => `${name} ${withUnit(data, name, figure(run.costs[run.costs.length - 1][index], 1))}`).join(", ");
     byId("follow").replaceChildren(html("option", { value: "" }, "all of them"), ...this.runs.map((run, index) => html("option", { value: index }, `run ${index + 1}: ${totals(run)}`)));
     if (this.followed !== null && this.followed < this.runs.length) byId("follow").value = this.followed;
     else this.followed = null;
@@ -70,7 +70,7 @@ class Player {
     this.playing = true;
     byId("play").textContent = "Pause";
     byId("play").setAttribute("aria-pressed", "true");
-    // Who asked for less motion gets a new picture now and then instead of a film.
+    // With less motion, a new picture is drawn only now and then.
     const [pause, stride] = still.matches ? [1200, 10] : [70, 1];
     this.timer = setInterval(() => {
       this.go(this.step + stride);
@@ -90,7 +90,7 @@ class Player {
     byId("clock").value = this.step;
     byId("clock-value").textContent = `${this.step} of ${this.length}`;
     this.draw();
-    this.tell();
+    this.write();
   }
 
   // At the start the map is shown without runs, so that nothing hides the plan.
@@ -100,7 +100,7 @@ class Player {
       this.runs.forEach((run, index) => {
         if (this.followed !== null && index !== this.followed) return;
         const at = Math.min(this.step, run.places.length - 1), place = run.places[at];
-        if (this.sheet.activity !== null && place.activity !== this.sheet.activity) return;
+        if (!this.isOnMap(place)) return;
         if (this.followed !== null) parts.push(...this.trail(run, at));
         const hit = run.costs[at].slice(1).some((cost) => cost > 0), done = this.step >= run.places.length - 1;
         // Runs in the same cell stand a little apart.
@@ -113,11 +113,16 @@ class Player {
     layer.replaceChildren(...parts);
   }
 
+  isOnMap({ activity }) {
+    const { only, activities } = this.sheet.shown;
+    return activity === null || (only === null ? activities.includes(activity) : activity === only);
+  }
+
   trail(run, until) {
     let d = "", before = null;
     for (let at = 0; at <= until; at++) {
       const place = run.places[at];
-      if (this.sheet.activity !== null && place.activity !== this.sheet.activity) { before = null; continue; }
+      if (!this.isOnMap(place)) { before = null; continue; }
       const far = before && Math.abs(place.x - before.x) + Math.abs(place.y - before.y) > 2;
       d += `${before && !far ? "L" : "M"}${place.x + 0.5} ${place.y + 0.5}`;
       before = place;
@@ -125,20 +130,20 @@ class Player {
     return [svg("path", { class: "trail-edge", d }), svg("path", { class: "trail", d })];
   }
 
-  tell() {
+  write() {
     const names = [primary, ...data.problem.constraints];
     if (this.followed !== null) {
       const run = this.runs[this.followed], at = Math.min(this.step, run.costs.length - 1);
       const past = run.story.filter((each) => each.step <= this.step);
-      const costs = names.map((name, index) => `${called(name)} ${figure(run.costs[at][index], 1)}`).join(", ");
+      const costs = names.map((name, index) => `${name} ${withUnit(data, name, figure(run.costs[at][index], 1))}`).join(", ");
       byId("run-words").textContent = `Run ${this.followed + 1}: ${past.slice(-2).map((each) => each.text).join("; ")}. So far ${costs}.`;
       return;
     }
     const at = (run) => run.costs[Math.min(this.step, run.costs.length - 1)];
-    const means = names.map((name, index) => `${called(name)} ${figure(this.runs.reduce((sum, run) => sum + at(run)[index], 0) / this.runs.length, 1)}`).join(", ");
+    const means = names.map((name, index) => `${name} ${withUnit(data, name, figure(this.runs.reduce((sum, run) => sum + at(run)[index], 0) / this.runs.length, 1))}`).join(", ");
     const done = this.runs.filter((run) => this.step >= run.places.length - 1).length;
     const hit = this.runs.filter((run) => at(run).slice(1).some((cost) => cost > 0)).length;
     byId("run-words").textContent = this.step === 0 ? "Press Play, or move the slider."
-      : `${done} of ${this.runs.length} runs are over` + (names.length > 1 ? `, ${hit} have met with ${data.problem.constraints.join(" or ")}` : "") + `. On average so far: ${means}.`;
+      : `${done} of ${this.runs.length} runs are over` + (names.length > 1 ? `, ${hit} have cost some ${data.problem.constraints.join(" or ")}` : "") + `. On average so far: ${means}.`;
   }
 }

@@ -18,7 +18,7 @@ function boundOn(name, places) {
   return axis < 0 ? undefined : axes[axis].values[places[axis]];
 }
 
-// What the plan of a point has of a constraint, told apart from its bound.
+// What the plan of a point has of a constraint, with digits enough to differ from its bound.
 const spent = (name, point, bound) => (isChance(name) ? amount(name, point.costs[name] ?? null, figure) : beside(point.costs[name] ?? null, bound ?? null));
 
 function choose(places) {

@@ -3,19 +3,20 @@
 function drawBrief(current) {
   const plan = data.plans[current], other = current !== data.reported, name = data.varied;
   byId("other").hidden = !other;
-  byId("other").textContent = other ? `This is not the reported plan but the one for ${called(name)} at most ${amount(name, plan.bounds[name])}.` : "";
+  byId("other").textContent = other ? `This is not the reported plan but the one for ${name} at most ${amount(name, plan.bounds[name])}.${plan.finished ? "" : " Its search was not finished: a better plan may exist within the proven interval."}` : "";
   byId("words").replaceChildren(...plan.words.map((sentence) => html("p", {}, sentence)), ...(other ? [] : [html("p", {}, data.stopped)]));
   const gap = gapOf(plan), optimal = gap !== null && gap <= OPTIMAL;
+  document.querySelector(".brief").classList.toggle("unfinished", !plan.finished);
   const tile = (title, value, small) => html("div", {}, html("dt", {}, title), html("dd", {}, value, html("small", {}, small)));
   byId("tiles").replaceChildren(
-    tile(`Expected ${called(primary)}`, figure(plan.costs[primary]), "of the whole procedure"),
+    tile(`Expected ${primary}`, amount(primary, plan.costs[primary], figure), "of the whole procedure"),
     ...data.problem.constraints.map((constraint) => {
       const bound = plan.bounds[constraint], used = plan.costs[constraint];
       const kept = bound === null || used <= bound + 1e-9 * Math.abs(bound);
-      const told = isChance(constraint) ? amount(constraint, used, figure) : beside(used, bound);
-      return tile(capital(expectedOf(constraint)), told, bound === null ? "no bound" : `${kept ? "✓ within" : "✗ beyond"} the ${amount(constraint, bound)} allowed`);
+      const shown = isChance(constraint) ? amount(constraint, used, figure) : withUnit(data, constraint, beside(used, bound));
+      return tile(capital(expectedOf(constraint)), shown, bound === null ? "no bound" : `${kept ? "✓ within" : "✗ beyond"} the bound of ${amount(constraint, bound)}`);
     }),
-    tile(`${capital(plan.word)} interval`, plan.limit === null ? "unknown" : html("span", { class: "interval" }, html("span", {}, `${roundedDown(Math.min(plan.limit, plan.own))} –`), " ", html("span", {}, roundedUp(Math.max(plan.limit, plan.own)))), greatest ? `holds the best plan's ${shortened(primary)}` : "holds the best plan's cost"),
+    tile(`${capital(plan.word)} interval`, plan.limit === null ? "unknown" : html("span", { class: "interval" }, html("span", {}, `${roundedDown(Math.min(plan.limit, plan.own))} –`), " ", html("span", {}, withUnit(data, primary, roundedUp(Math.max(plan.limit, plan.own))))), greatest ? `holds the best plan's ${shortened(primary)}` : "holds the best plan's cost"),
     tile("Quality", optimal ? "✓ optimal" : gap === null ? "unknown" : `within ${percent(gap)}`, optimal ? `${plan.word}, to one part in a million` : gap === null ? "nothing is proven" : `of the best plan, ${plan.word}`),
     ...(plan.limit === null && plan.claimed !== null ? [tile("Claimed, not checked", `not ${worse} ${roundedLimit(plan.claimed)}`, "says the plan's file")] : []));
 }
@@ -25,22 +26,24 @@ function activityFacts(plan, index) {
   return html("dl", { class: "facts" }, [
     ["executed", share.executions ? times(share.executions) : "never"],
     ["leads from", data.problem.events[activity.from]], ["to", activity.to.map((event) => data.problem.events[event]).join(" or ")],
-    [`${called(primary)}, each time`, figure(each(share.cost))],
-    ...Object.entries(share.usage).map(([name, used]) => [`${called(name)}, each time`, amount(name, each(used), figure)]),
+    [`${primary}, each time`, amount(primary, each(share.cost), figure)],
+    ...Object.entries(share.usage).map(([name, used]) => [`${name}, each time`, amount(name, each(used), figure)
+      + (share.allocated[name] === undefined ? "" : `, allocated ${amount(name, each(share.allocated[name]), figure)}`)]),
     ["states", activity.states.toLocaleString("en")],
   ].map(([term, value]) => [html("dt", {}, term), html("dd", {}, value)]));
 }
 
 function drawFacts(plan, index) {
-  byId("activity-facts").replaceChildren(...(index === null && state.level !== null ? useFacts(plan, state.level) : index === null
-    ? !data.sheet.panels.some((panel) => panel.grid) ? [] : [html("p", { class: "help" }, data.sheet.panels.some((panel) => panel.activities.length > 1)
-      ? "Where several activities pass a cell, their visits are added up and the arrow is that of the busiest." : "Every activity is drawn by itself.")]
+  byId("activity-facts").replaceChildren(...(index === null ? (state.level === null ? [] : useFacts(plan, state.level))
     : [html("h3", {}, data.problem.activities[index].name), activityFacts(plan, index), statesTable(plan, index) ?? ""]));
 }
 
+// The busiest states of a table; where only one action is ever taken, it is enough to say so.
 function statesTable(plan, index) {
   const states = plan.activities[index].states;
   if (!states) return null;
+  const actions = new Set(states.map(([, action]) => action));
+  if (actions.size === 1) return html("p", {}, `Always: ${[...actions][0]}.`);
   return html("div", { class: "scroll" }, table(["state", { text: true, content: "action" }, "visits, each time"], states.map(([state, action, visits]) => [state, { text: true, content: action }, figure(visits, 3)])));
 }
 
@@ -48,29 +51,31 @@ function drawActivities(plan, choose) {
   const constraints = data.problem.constraints;
   const cut = (name) => shortened(name, 48);
   const head = ["activity", "expected executions", `${cut(called(primary))}, each`, `${cut(called(primary))}, total`, ...constraints.flatMap((name) => [`${cut(called(name))}, each`, `${cut(called(name))}, total`])];
-  const order = plan.activities.map((share, index) => ({ share, index })).filter(({ index }) => isShownActivity(index)).sort((a, b) => (b.share.executions > 0) - (a.share.executions > 0));
-  const rows = order.map(({ share, index }) => {
-    const name = data.problem.activities[index].name, ran = share.executions > 0, each = (value, of = primary) => (ran && value !== undefined ? amount(of, value / share.executions, figure) : "–");
-    const row = [ran ? html("button", { type: "button", title: "show on the map", onclick: () => choose(index) }, name) : `${name} (never)`,
-      ran ? figure(share.executions) : "0", each(share.cost), ran ? figure(share.cost) : "–", ...constraints.flatMap((constraint) => [each(share.usage[constraint], constraint), ran && share.usage[constraint] !== undefined ? amount(constraint, share.usage[constraint], figure) : "–"])];
-    row.className = ran ? null : "idle";
-    return row;
+  const order = plan.activities.map((share, index) => ({ share, index, name: data.problem.activities[index].name })).filter(({ index }) => isShownActivity(index));
+  const rows = order.filter(({ share }) => share.executions > 0).map(({ share, index, name }) => {
+    const each = (value, of = primary) => (value === undefined ? "–" : inColumn(of, value / share.executions));
+    const row = [html("button", { type: "button", title: "show on the map", onclick: () => choose(index) }, name), figure(share.executions), each(share.cost), figure(share.cost),
+      ...constraints.flatMap((constraint) => [each(share.usage[constraint], constraint), share.usage[constraint] === undefined ? "–" : inColumn(constraint, share.usage[constraint])])];
+    return Object.assign(row, { activity: index });
   });
   const inAll = state.level === null ? { cost: plan.costs[primary], usage: plan.costs } : useShare(plan, state.level);
   byId("activity-table").replaceChildren(table(head, rows, [state.level === null ? "in all" : `all of ${data.uses[state.level].own}`, "", "", figure(inAll.cost),
     ...constraints.flatMap((name) => ["", inAll.usage[name] === undefined ? "–" : isChance(name) ? amount(name, inAll.usage[name], figure) : beside(inAll.usage[name], state.level === null ? plan.bounds[name] : null)])]));
-  const cards = order.filter(({ share }) => share.executions > 0).sort((a, b) => b.share.executions - a.share.executions).map(({ share, index }) => {
-    const { name, room } = data.problem.activities[index], panel = panelOf(index);
+  const never = order.filter(({ share }) => !share.executions).map(({ name }) => name);
+  byId("never").textContent = never.length ? `Never executed: ${never.slice(0, 12).join(", ")}${never.length > 12 ? ` and ${never.length - 12} more` : ""}.` : "";
+  const cards = order.filter(({ share }) => share.executions > 0).sort((a, b) => b.share.executions - a.share.executions).map(({ share, index, name }) => {
+    const { room } = data.problem.activities[index], panel = panelOf(data, index);
     let picture = null;
     if (panel.grid) {
       const [left, top] = panel.corner, stride = Math.max(1, Math.ceil(Math.max(panel.width, panel.height) / 36));
       picture = svg("svg", { viewBox: `${left} ${top} ${panel.width} ${panel.height}`, role: "img", "aria-label": `Where ${name} goes` },
-        drawRoom(panel), drawCells(panel, visited(plan, [index]).map((cell) => ({ ...cell, visits: cell.visits / share.executions })), false, stride), marks(panel, index, Math.max(0.24, panel.width / 42)));
-      // So many cells a pixel is wide, for the outlines of the signs.
+        drawRoom(data, panel, false), drawCells(data, panel, visited(data, plan, [index]).map((cell) => ({ ...cell, visits: cell.visits / share.executions })), false, stride), marks(data, panel, index, Math.max(0.24, panel.width / 42)));
+      // How many cells wide a pixel is, for the outlines of the signs.
       picture.style.setProperty("--unit", panel.width / 240);
     }
-    const each = [`${called(primary)} ${figure(share.cost / share.executions, 2)}`, ...Object.entries(share.usage).map(([constraint, used]) => `${called(constraint)} ${amount(constraint, used / share.executions, (value) => figure(value, 3))}`)];
-    return html("div", { class: "card" }, html("h3", {}, name), picture ?? statesTable(plan, index),
+    const each = [`${primary} ${amount(primary, share.cost / share.executions, (value) => figure(value, 2))}`,
+      ...Object.entries(share.usage).filter(([, used]) => used > 0).map(([constraint, used]) => `${constraint} ${amount(constraint, used / share.executions, (value) => figure(value, 3))}`)];
+    return html("div", { class: "card", "data-activity": index }, html("h3", {}, name), picture, statesTable(plan, index),
       html("p", {}, `${room === name ? "" : `Room ${room}. `}Executed ${times(share.executions)}; each: ${each.join(", ")}.`));
   });
   byId("gallery").replaceChildren(...cards);

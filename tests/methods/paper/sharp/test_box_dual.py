@@ -11,9 +11,9 @@ from allocation_boxes import THREE_WAYS, in_a_row, lying_in, random_boxes, ways
 from enumerated_solutions import enumerate_solutions
 from hcssp.dual.ascent import maximise
 from hcssp.methods.paper import Box, Instance, activity_planning
-from hcssp.methods.paper.sharp.box_dual import BoxOracle
-from hcssp.scenarios.evacuation import small_building
-from hcssp.ssp.region import Region
+from hcssp.methods.paper.sharp import BoxOracle
+from hcssp.scenarios.domains.evacuation import small_building
+from hcssp.ssp.scalar_problem import Region
 from random_procedures import random_procedure
 from volume import some
 
@@ -55,7 +55,7 @@ def test_the_curve_is_clipped_at_both_limits() -> None:
         oracle = oracle_of(instance, Box(np.array([lower]), np.array([upper])), iterations)
         found = oracle.minimise(np.array([1.0, price]), Region())
         assert found is not None
-        return [*found.vertex.costs.tolist(), found.bound]
+        return [*found.point.costs.tolist(), found.bound]
 
     # The line from (10, 0) to (1, 4) has slope 2.25: cheaper, and the upper limit is best, dearer the lower.
     assert at(1.0, 3.0, price=1.0) == pytest.approx([3.25, 3.0, 6.25])
@@ -73,7 +73,7 @@ def test_an_activity_without_an_answer_is_not_run() -> None:
     box = Box(np.zeros(1), np.ones(1))
     found = oracle_of(instance, box, 0).minimise(np.array([1.0, 1.0]), Region())
     assert found is not None
-    assert found.vertex.costs.tolist() == pytest.approx([30.0, 0.0])
+    assert found.point.costs.tolist() == pytest.approx([30.0, 0.0])
     alone = Instance(in_a_row([room], damage=4.0), shortcuts=True)
     assert oracle_of(alone, box, 0).minimise(np.array([1.0, 1.0]), Region()) is None
 

@@ -10,8 +10,8 @@ import pytest
 from allocation_boxes import THREE_WAYS, efficient, in_a_row, lying_in, random_boxes, ways
 from enumerated_solutions import enumerate_solutions
 from hcssp.methods.paper import Box, Instance, activity_planning, compute_lb
-from hcssp.methods.paper.algorithm_4_compute_lb import LowerBound
-from hcssp.methods.paper.sharp.lower_bound import is_dominated, sharp_lower_bound
+from hcssp.methods.paper.algorithms import LowerBound
+from hcssp.methods.paper.sharp import is_dominated, sharp_lower_bound
 from random_procedures import random_procedure
 from volume import some
 

@@ -9,11 +9,15 @@ import pytest
 
 from allocation_boxes import THREE_WAYS, in_a_row, lying_in, ways
 from enumerated_solutions import enumerate_solutions
-from hcssp.methods.paper import Box, Instance, activity_planning
-from hcssp.methods.paper.algorithm_4_compute_lb import LowerBound
-from hcssp.methods.paper.sharp.limits import sharp_limits
-from hcssp.methods.paper.sharp.lower_bound import sharp_lower_bound
-from hcssp.methods.paper.sharp.splitting import SHORTEST_HALVED_EDGE, split_at_incumbent
+from hcssp import MaxIterations, Status, solve
+from hcssp.methods.paper import Box, BudgetAllocation, Instance, activity_planning
+from hcssp.methods.paper.algorithms import LowerBound
+from hcssp.methods.paper.sharp import (
+    sharp_limits,
+    sharp_lower_bound,
+    split_at_incumbent,
+)
+from hcssp.scenarios import small_building
 from random_procedures import random_procedure
 from volume import some
 
@@ -40,11 +44,10 @@ def test_the_edge_is_the_longest_in_what_counts() -> None:
 
 def test_the_face_lies_where_an_incumbent_does() -> None:
     instance, bound = two_rooms(1.0, 0.0)
-    # Under the midpoint of 1 and 4 nothing uses more than 1, so the incumbent under 4 is cut off below.
+    # Under the midpoint of 1 and 4 nothing uses more than 1, so the incumbent under 4 is not found there.
     box = Box(np.array([1.0, 0.0]), ROOT.upper)
     left, right = split_at_incumbent(instance, box, ROOT, bound, 0)
-    assert left.upper[0] == right.lower[0] == pytest.approx(4.0, abs=1e-7)
-    assert left.upper[0] < 4.0
+    assert left.upper[0] == right.lower[0] == 2.5
     assert activity_planning(instance, 0, left.upper[:1], 0).upper_bound == 10.0
     # Between 2.5 and 4 the way that uses 3 is the best under the midpoint, if it is found at all.
     box = Box(np.array([2.5, 0.0]), ROOT.upper)
@@ -66,7 +69,7 @@ def test_an_edge_without_an_incumbent_is_halved_until_it_is_short() -> None:
     root = Box(np.zeros(1), np.ones(1))
     left, right = split_at_incumbent(instance, root, root, bound, 0)
     assert left.upper[0] == right.lower[0] == 0.5
-    short = Box(np.zeros(1), np.full(1, SHORTEST_HALVED_EDGE))
+    short = Box(np.zeros(1), np.full(1, instance.parameters.shortest_halved_edge))
     assert split_at_incumbent(instance, short, root, bound, 0) == ()
 
 
@@ -86,3 +89,10 @@ def test_no_solution_is_lost_between_the_parts(seed: int) -> None:
         left, right = (lying_in(part, instance, solutions) for part in parts)
         assert np.array_equal(left | right, lying_in(box, instance, solutions))
         box = parts[seed % 2]
+
+
+def test_l_is_raised_where_a_gap_remains() -> None:
+    # With l = 0 alone, most of the interval would stay open.
+    result = solve(small_building(2.0), BudgetAllocation(), stop=[MaxIterations(400)])
+    assert result.status is Status.OPTIMAL
+    assert result.upper_bound == pytest.approx(27.719117, abs=1e-6)

@@ -1,0 +1,15 @@
+from hcssp.scenarios.domains.aircraft import aircraft as aircraft
+from hcssp.scenarios.domains.campus import campus as campus
+from hcssp.scenarios.domains.delivery import delivery as delivery
+from hcssp.scenarios.domains.elevators import elevators as elevators
+from hcssp.scenarios.domains.evacuation import evacuation as evacuation
+from hcssp.scenarios.domains.evacuation import evacuation_rooms as evacuation_rooms
+from hcssp.scenarios.domains.evacuation import evacuation_text as evacuation_text
+from hcssp.scenarios.domains.evacuation import small_building as small_building
+from hcssp.scenarios.domains.patient import patient as patient
+from hcssp.scenarios.domains.racetrack import racetrack as racetrack
+from hcssp.scenarios.domains.random_problems import random_cssp as random_cssp
+from hcssp.scenarios.domains.random_problems import random_procedure as random_procedure
+from hcssp.scenarios.domains.routing import routing as routing
+from hcssp.scenarios.domains.rover import rover as rover
+from hcssp.scenarios.domains.search_and_rescue import search_and_rescue as search_and_rescue

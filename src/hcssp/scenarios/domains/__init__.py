@@ -1,0 +1,1 @@
+"""The built-in problems: one module for each domain, and what several of them share."""
