@@ -258,10 +258,11 @@ class Referee:
             found = f"it proves {low!r} only, and the plan says that there is none"
         else:
             return
-        # A certificate of budget allocation rests on a second search, by the exact method.
+        # A certificate of budget allocation rests on a second search, which rounding may end.
         searched = plan if plan.method == "exact" else solve(plan.problem)
         if searched.ending.detail != ENUMERATED:
-            yield Said("certificate", found)
+            is_open = searched is not plan and searched.ending.reason is Reason.ROUNDING
+            yield Said(OPEN if is_open else "certificate", found)
 
     def _interval(
         self, lower_bound: float, upper_bound: float, policy: Policy | None, plan: Plan | None = None
