@@ -2,7 +2,12 @@
 
 const tooltip = new Tooltip(byId("tooltip"), data, (activity) => lightActivity(activity));
 const sheet = new Sheet(byId("sheet"), data, (cell) => tooltip.show(data.plans[state.plan], cell));
-const player = new Player(sheet);
+const player = new Player(sheet, byId("player"), byId("player-help"));
+const curveHosts = { chart: byId("curve"), caption: byId("curve-caption"), table: byId("curve-table") };
+const procedureHosts = { graph: byId("graph"), hint: byId("graph-hint"), choices: byId("choices") };
+const activityHosts = { table: byId("activity-table"), never: byId("never"), gallery: byId("gallery") };
+const outlookHosts = { text: byId("outlook-text"), charts: byId("histograms"), table: byId("outlook-table") };
+state.plan = data.reported;
 const lightActivity = linkActivities(document.body, (activity) => sheet.light(activity));
 
 function choosePlan(index) {
@@ -13,21 +18,29 @@ function choosePlan(index) {
   drawBrief(index);
   drawBar();
   drawChoiceOfActivities();
-  drawCrumbs();
+  drawCrumbs(openLevel);
+  byId("uses-hint").hidden = !graphShown().nodes.some((node) => node.kind === "use");
   sheet.show(shown, shownOnMap());
   player.show(shown);
   drawSensitivities();
-  drawFacts(shown, state.activity);
-  if (data.curve) drawCurve(index, choosePlan);
-  drawProcedure(shown, state.activity, chooseActivity);
+  drawFacts(byId("activity-facts"), shown, state.activity);
+  drawProcedure(procedureHosts, shown, state.activity, chooseActivity, openLevel);
   drawSite(byId("levels"), data.site, data.problem.activities, shown, chooseActivity);
-  drawBudgets(shown);
-  drawActivities(shown, chooseActivity);
-  drawOutlook(shown);
+  drawActivities(activityHosts, shown, chooseActivity);
+  drawCharts();
   const address = addressOf(state.level);
   byId("link").setAttribute("href", address);
   // In the frame of a notebook there is no address to keep.
   if (index !== data.reported && location.protocol !== "about:") history.replaceState(null, "", address);
+}
+
+function drawBrief(index) {
+  const plan = data.plans[index], other = index !== data.reported, name = data.varied;
+  byId("other").hidden = !other;
+  byId("other").textContent = other ? `This is not the reported plan but the one for ${name} at most ${amount(name, plan.bounds[name])}.${plan.finished ? "" : " Its search was not finished: a better plan may exist within the proven interval."}` : "";
+  byId("words").replaceChildren(...plan.words.map((sentence) => html("p", {}, sentence)), ...(other ? [] : [html("p", {}, data.stopped)]));
+  document.querySelector(".brief").classList.toggle("unfinished", !plan.finished);
+  drawTiles(byId("tiles"), plan);
 }
 
 function chooseActivity(index) {
@@ -36,10 +49,53 @@ function chooseActivity(index) {
   drawChoiceOfActivities();
   sheet.show(data.plans[state.plan], shownOnMap());
   player.draw();
-  drawFacts(data.plans[state.plan], index);
-  drawProcedure(data.plans[state.plan], index, chooseActivity);
+  drawFacts(byId("activity-facts"), data.plans[state.plan], index);
+  drawProcedure(procedureHosts, data.plans[state.plan], index, chooseActivity, openLevel);
   if (index !== null) byId("where").scrollIntoView({ block: "start" });
 }
+
+// The address says which procedure is open and which bound is chosen, so that links and the browser's own way back work.
+function addressOf(level, plan = state.plan) {
+  const parts = [];
+  if (level !== null) parts.push(`in=${encodeURIComponent(data.uses[level].name)}`);
+  if (data.curve && plan !== data.reported) parts.push(`bound=${encodeURIComponent(data.varied)}:${data.plans[plan].bounds[data.varied] ?? "none"}`);
+  return `#${parts.join("&") || "procedure"}`;
+}
+function openLevel(level) {
+  if (addressOf(level) === location.hash) showLevel(level);
+  else location.hash = addressOf(level);
+}
+
+function followAddress() {
+  const wanted = Object.fromEntries(location.hash.slice(1).split("&").map((part) => part.split("=").map(decodeURIComponent)));
+  const found = data.uses.findIndex((use) => use.name === wanted.in);
+  state.level = found < 0 ? null : found;
+  if (!wanted.bound) return;
+  const at = wanted.bound.lastIndexOf(":"), name = wanted.bound.slice(0, at), value = wanted.bound.slice(at + 1);
+  const view = views.findIndex((each) => each.varied === name);
+  if (view < 0) return;
+  chooseView(view);
+  const bounds = data.plans.map((plan) => plan.bounds[name]), far = (bound) => (bound === null ? (value === "none" ? 0 : Infinity) : Math.abs(bound - Number(value)));
+  state.plan = bounds.reduce((best, bound, index) => (far(bound) < far(bounds[best]) ? index : best), data.reported);
+}
+
+function showLevel(level) {
+  state.level = level;
+  state.activity = null;
+  shownStart = false;
+  choosePlan(state.plan);
+  byId("procedure").scrollIntoView({ block: "start" });
+}
+
+addEventListener("hashchange", () => {
+  const before = [state.level, state.view, state.plan].join();
+  // Other places on the page have addresses of their own.
+  if (!/^#(in|bound)=/.test(location.hash) && location.hash !== "#procedure" && location.hash !== "") return;
+  const level = state.level;
+  followAddress();
+  if (state.level !== level) showLevel(state.level);
+  else if ([state.level, state.view, state.plan].join() !== before) choosePlan(state.plan);
+});
 
 // The figures that the plan is most sensitive to: a list, and rings on the map.
 function drawSensitivities() {
@@ -203,32 +259,43 @@ function placeLegend() {
   Object.assign(box.style, { left: best.right ? "auto" : ".6rem", right: best.right ? ".6rem" : "auto", top: best.bottom ? "auto" : ".6rem", bottom: best.bottom ? ".6rem" : "auto" });
 }
 byId("legend-box").open = innerWidth > 700;
-drawHistory();
+byId("proof").hidden = !data.history.some((point) => point[1] !== null || point[2] !== null);
+byId("proof-text").textContent = data.stopped;
+drawProof();
 followAddress();
 choosePlan(state.plan);
 placeLegend();
 
+// What is drawn for the width that it has.
 function drawCharts() {
   const plan = data.plans[state.plan];
-  if (data.curve) drawCurve(state.plan, choosePlan);
-  drawHistory();
-  drawBudgets(plan);
-  drawOutlook(plan);
+  if (data.curve) drawCurve(curveHosts, state.plan, choosePlan);
+  byId("budget").hidden = data.problem.constraints.length === 0;
+  drawBudgets(byId("budgets"), plan);
+  byId("outlook").hidden = !plan.outlook;
+  if (plan.outlook) drawOutlook(outlookHosts, plan);
+}
+function drawProof() {
+  drawHistory({ chart: byId("history"), caption: byId("history-caption") }, data.history, data.historyWord);
+}
+function redraw() {
+  drawCharts();
+  drawProof();
 }
 let width = innerWidth, waiting = null;
 addEventListener("resize", () => {
   if (innerWidth === width) return;
   width = innerWidth;
   clearTimeout(waiting);
-  waiting = setTimeout(drawCharts, 120);
+  waiting = setTimeout(redraw, 120);
 });
 addEventListener("beforeprint", () => {
   printing = true;
   player.pause();
   sheet.reset();
-  drawCharts();
+  redraw();
 });
 addEventListener("afterprint", () => {
   printing = false;
-  drawCharts();
+  redraw();
 });

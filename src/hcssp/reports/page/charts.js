@@ -1,8 +1,6 @@
 // The trade-off curve, the history of the proof, the distribution of costs, the shares of a budget.
 
-const primary = data.problem.primary, greatest = data.problem.greatest, worse = greatest ? "above" : "below";
-
-function drawCurve(current, choose) {
+function drawCurve(hosts, current, choose) {
   const curve = data.curve, name = data.varied;
   // A plan under no bound at all stands at the right edge.
   const bounds = data.plans.map((plan) => plan.bounds[name]).filter((bound) => bound !== null);
@@ -13,7 +11,7 @@ function drawCurve(current, choose) {
   // Where hardly anything is proven, a whisker may leave the picture.
   const values = [...data.plans.map((plan) => plan.own), ...curve.breakpoints.map((point) => point[1])];
   const low = Math.min(...values), high = Math.max(...values), room = 0.06 * (high - low || 1);
-  const { picture, px, py, box } = frame(byId("curve"), {
+  const { picture, px, py, box } = frame(hosts.chart, {
     height: 320, x: [first - 0.02 * (edge - first), edge], y: [low - room, high + room],
     xTitle: `bound on ${called(name)}`, yTitle: `expected ${called(primary)}`,
   });
@@ -40,7 +38,7 @@ function drawCurve(current, choose) {
     picture.append(svg("circle", { class: `point${index === current ? " current" : ""}${plan.finished ? "" : " unfinished"}`, cx: x, cy: py(plan.own), r: index === current ? 7 : 5,
       onclick: () => choose(index) }, svg("title", {}, label)));
   });
-  byId("curve-caption").textContent = "Circles are the plans of this page, the full one is the plan that is shown; a whisker reaches to what is proven. "
+  hosts.caption.textContent = "Circles are the plans of this page, the full one is the plan that is shown; a whisker reaches to what is proven. "
     + (data.plans.every((plan) => plan.finished) ? "" : "Pale circles are plans of searches that were stopped early: a better plan may exist within the whisker. ") + (curve.breakpoints.length > 1 ? `No plan lies ${worse} the broken line${curve.exact ? ", which randomised policies reach" : ""}.` : "");
   const rows = data.plans.map((plan, index) => {
     const row = [html("span", {}, amount(name, plan.bounds[name]) + (index === data.reported ? " (reported)" : "")), isChance(name) ? amount(name, plan.costs[name], figure) : beside(plan.costs[name], plan.bounds[name]), figure(plan.own),
@@ -48,13 +46,12 @@ function drawCurve(current, choose) {
     row.className = [index === current ? "current" : "", plan.finished ? "" : "unfinished"].join(" ").trim() || null;
     return row;
   });
-  byId("curve-table").replaceChildren(table([`bound on ${shortened(called(name))}`, `expected ${shortened(called(name))}`, `expected ${shortened(called(primary))}`, `proven: not ${worse}`, "quality", `price of ${shortened(called(name))}`], rows));
+  hosts.table.replaceChildren(table([`bound on ${shortened(called(name))}`, `expected ${shortened(called(name))}`, `expected ${shortened(called(primary))}`, `proven: not ${worse}`, "quality", `price of ${shortened(called(name))}`], rows));
 }
 
-function drawHistory() {
-  const known = data.history.filter((point) => point[1] !== null || point[2] !== null);
-  const section = byId("proof");
-  section.hidden = known.length === 0;
+// How the interval narrowed: `history` has instants with what is proven and the best plan by then.
+function drawHistory(hosts, history, word, height = 260) {
+  const known = history.filter((point) => point[1] !== null || point[2] !== null);
   if (!known.length) return;
   const end = known[known.length - 1];
   const owns = known.map((point) => point[2]).filter((value) => value !== null);
@@ -66,10 +63,10 @@ function drawHistory() {
   const low = Math.min(sign * best, sign * worst), high = Math.max(sign * best, sign * worst);
   // Two lines that are one from the beginning still need an axis with figures that differ.
   const room = Math.max(0.08 * (high - low), 1e-3 * Math.abs(high)) || 1;
-  const { picture, px, py, box } = frame(byId("history"), {
-    height: 260, x: [0, end[0] || 1], y: [low - room, high + room], xTitle: "seconds", yTitle: `expected ${called(primary)}`,
+  const { picture, px, py, box } = frame(hosts.chart, {
+    height, x: [0, end[0] || 1], y: [low - room, high + room], xTitle: "seconds", yTitle: `expected ${called(primary)}`,
   });
-  picture.setAttribute("aria-label", `The ${data.historyWord} interval over ${figure(end[0], 1)} seconds.`);
+  picture.setAttribute("aria-label", `The ${word} interval over ${figure(end[0], 1)} seconds.`);
   const walk = (which) => {
     const points = [];
     for (const point of known) {
@@ -91,18 +88,15 @@ function drawHistory() {
   for (const points of [lower, upper]) if (points.length === 1) picture.append(svg("circle", { class: "point", cx: points[0][0], cy: points[0][1], r: 4 }));
   const x = box.right - (upper.length === 1 || lower.length === 1 ? 10 : 4);
   const over = greatest ? lower : upper, under = greatest ? upper : lower;
-  const label = (points) => (points === upper ? "the best plan so far" : `${data.historyWord}: no plan ${worse}`);
+  const label = (points) => (points === upper ? "the best plan so far" : `${word}: no plan ${worse}`);
   if (over.length) picture.append(svg("text", { x, y: over[over.length - 1][1] - 8, "text-anchor": "end" }, label(over)));
   if (under.length) picture.append(svg("text", { x, y: under[under.length - 1][1] + 18, "text-anchor": "end" }, label(under)));
-  byId("proof-text").textContent = data.stopped;
-  byId("history-caption").textContent = `The full line is ${greatest ? "what" : "the cost of"} the best plan found so far${greatest ? " has" : ""}, the dotted one the ${data.historyWord} ${greatest ? "upper" : "lower"} bound. `
-    + (data.historyWord === "proven" ? "The best possible deterministic plan lies in between, at every instant." : "So says the plan's file; it was not checked here.");
+  hosts.caption.textContent = `The full line is ${greatest ? "what" : "the cost of"} the best plan found so far${greatest ? " has" : ""}, the dotted one the ${word} ${greatest ? "upper" : "lower"} bound. `
+    + (word === "proven" ? "The best possible deterministic plan lies in between, at every instant." : "So says the plan's file; it was not checked here.");
 }
 
-function drawOutlook(plan) {
+function drawOutlook(hosts, plan) {
   const outlook = plan.outlook;
-  byId("outlook").hidden = !outlook;
-  if (!outlook) return;
   const risky = outlook.costs.filter((cost) => cost.exceeding);
   let text = `${outlook.runs.toLocaleString("en")} simulated runs of this plan. `;
   for (const cost of risky) {
@@ -110,11 +104,11 @@ function drawOutlook(plan) {
     text += isChance(cost.name) ? `The ${called(cost.name)} in them is ${percent(cost.mean[0])}, with a bound of ${amount(cost.name, plan.bounds[cost.name])}. ` : `The bound on ${cost.name} of ${amount(cost.name, plan.bounds[cost.name])}, which holds on average, was exceeded in ${percent(cost.exceeding[0])} of them; the highest was ${amount(cost.name, cost.greatest, figure)}. `;
   }
   if (outlook.unfinished) text += `${outlook.unfinished} runs were cut off before their end; their costs are higher than shown. `;
-  byId("outlook-text").textContent = text;
+  hosts.text.textContent = text;
   const spread = outlook.costs.filter((cost) => !isChance(cost.name));
-  byId("histograms").replaceChildren(...spread.map(() => html("figure", {}, html("div", { class: "chart" }), html("figcaption"))));
+  hosts.charts.replaceChildren(...spread.map(() => html("figure", {}, html("div", { class: "chart" }), html("figcaption"))));
   spread.forEach((cost, index) => {
-    const [host, caption] = byId("histograms").children[index].children;
+    const [host, caption] = hosts.charts.children[index].children;
     const bound = plan.bounds[cost.name] ?? null;
     const shares = cost.counts.map((count) => (100 * count) / outlook.runs);
     const low = cost.edges[0], high = cost.edges[cost.edges.length - 1];
@@ -145,7 +139,7 @@ function drawOutlook(plan) {
     picture.append(...labels);
     caption.textContent = capital(called(cost.name)) + (bound === null ? "." : ": runs above the bound are hatched the other way.");
   });
-  byId("outlook-table").replaceChildren(table(
+  hosts.table.replaceChildren(table(
     ["cost of a run", "exact mean", "simulated mean (95% interval)", "half of the runs: at most", "95 of 100: at most", "99 of 100: at most", "highest", "above the bound (95% interval)"],
     outlook.costs.map((cost) => isChance(cost.name) ? [called(cost.name), amount(cost.name, plan.costs[cost.name], figure),
       cost.mean[0] === null ? "–" : `${percent(cost.mean[0])} (${percent(cost.mean[1])} to ${percent(cost.mean[2])})`, "–", "–", "–", "–", "–"] : [called(cost.name), beside(plan.costs[cost.name], plan.bounds[cost.name]),
@@ -157,9 +151,8 @@ function drawOutlook(plan) {
 // Shares below this part of the largest are counted and not drawn.
 const SMALL_SHARE = 1e-3;
 
-function drawBudgets(plan) {
-  byId("budget").hidden = data.problem.constraints.length === 0;
-  byId("budgets").replaceChildren(...data.problem.constraints.map((name) => drawBudget(byId("budgets"), plan, name)));
+function drawBudgets(host, plan) {
+  host.replaceChildren(...data.problem.constraints.map((name) => drawBudget(host, plan, name)));
 }
 
 function drawBudget(host, plan, name) {

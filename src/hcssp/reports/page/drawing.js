@@ -1,6 +1,13 @@
 // Elements, figures as texts, and scales: what every part of the page draws with.
 
-const data = JSON.parse(document.getElementById("data").textContent);
+// What the page shows. That of a report stands in the page; another page takes its own, whenever that changes.
+let data = null, primary = "", greatest = false, worse = "below";
+function use(model) {
+  data = model;
+  ({ primary, greatest } = model.problem);
+  worse = greatest ? "above" : "below";
+}
+if (document.getElementById("data")) use(JSON.parse(document.getElementById("data").textContent));
 // A cost with its unit, where there is one.
 const called = (name) => data.problem.called[name] ?? name;
 // A probability is shown as a percentage.

@@ -1,6 +1,6 @@
 // Procedures inside procedures: which one is open, what belongs to it, and the way back.
 
-const state = { view: 0, plan: data.reported, activity: null, level: null, floor: null, part: null };
+const state = { view: 0, plan: 0, activity: null, level: null, floor: null, part: null };
 
 const between = (value, [first, stop]) => value >= first && value < stop;
 const isShownActivity = (index) => state.level === null || between(index, data.uses[state.level].activities);
@@ -42,60 +42,16 @@ function useFacts(plan, number) {
   ].map(([term, value]) => [html("dt", {}, term), html("dd", {}, value)]))];
 }
 
-// The address says which procedure is open and which bound is chosen, so that links and the browser's own way back work.
-function addressOf(level, plan = state.plan) {
-  const parts = [];
-  if (level !== null) parts.push(`in=${encodeURIComponent(data.uses[level].name)}`);
-  if (data.curve && plan !== data.reported) parts.push(`bound=${encodeURIComponent(data.varied)}:${data.plans[plan].bounds[data.varied] ?? "none"}`);
-  return `#${parts.join("&") || "procedure"}`;
-}
-function openLevel(level) {
-  if (addressOf(level) === location.hash) showLevel(level);
-  else location.hash = addressOf(level);
-}
-
-function followAddress() {
-  const wanted = Object.fromEntries(location.hash.slice(1).split("&").map((part) => part.split("=").map(decodeURIComponent)));
-  const found = data.uses.findIndex((use) => use.name === wanted.in);
-  state.level = found < 0 ? null : found;
-  if (!wanted.bound) return;
-  const at = wanted.bound.lastIndexOf(":"), name = wanted.bound.slice(0, at), value = wanted.bound.slice(at + 1);
-  const view = views.findIndex((each) => each.varied === name);
-  if (view < 0) return;
-  chooseView(view);
-  const bounds = data.plans.map((plan) => plan.bounds[name]), far = (bound) => (bound === null ? (value === "none" ? 0 : Infinity) : Math.abs(bound - Number(value)));
-  state.plan = bounds.reduce((best, bound, index) => (far(bound) < far(bounds[best]) ? index : best), data.reported);
-}
-
-function showLevel(level) {
-  state.level = level;
-  state.activity = null;
-  shownStart = false;
-  choosePlan(state.plan);
-  byId("procedure").scrollIntoView({ block: "start" });
-}
-
-addEventListener("hashchange", () => {
-  const before = [state.level, state.view, state.plan].join();
-  // Other places on the page have addresses of their own.
-  if (!/^#(in|bound)=/.test(location.hash) && location.hash !== "#procedure" && location.hash !== "") return;
-  const level = state.level;
-  followAddress();
-  if (state.level !== level) showLevel(state.level);
-  else if ([state.level, state.view, state.plan].join() !== before) choosePlan(state.plan);
-});
-
-function drawCrumbs() {
+function drawCrumbs(open) {
   if (data.uses.length === 0) return;
   const path = [];
   for (let level = state.level; level !== null; level = data.uses[level].parent) path.unshift(level);
-  byId("uses-hint").hidden = !graphShown().nodes.some((node) => node.kind === "use");
-  for (const host of document.querySelectorAll(".crumbs")) {
+    for (const host of document.querySelectorAll(".crumbs")) {
     host.hidden = state.level === null;
     host.replaceChildren(...[null, ...path].flatMap((level, at) => {
       const name = level === null ? data.problem.name : data.uses[level].own;
       const here = level === state.level;
-      const crumb = here ? html("span", { "aria-current": "location" }, name) : html("button", { type: "button", onclick: () => openLevel(level) }, name);
+      const crumb = here ? html("span", { "aria-current": "location" }, name) : html("button", { type: "button", onclick: () => open(level) }, name);
       return at ? [html("span", { "aria-hidden": "true" }, "›"), crumb] : [crumb];
     }));
   }

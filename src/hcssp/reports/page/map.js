@@ -197,9 +197,13 @@ class Sheet {
     Object.assign(this, { element, model, onCell, rare: false, sensitivities: [], cells: new Map() });
     this.layers = Object.fromEntries(["rooms", "cells", "names", "lit", "sensitivities", "signs", "tokens", "cursor"].map((name) => [name, svg("g", { class: name })]));
     element.replaceChildren(...Object.values(this.layers));
-    this.layers.rooms.append(...model.sheet.panels.map((panel) => drawRoom(model, panel, false)));
+    this.drawRooms();
     this.listen();
     new ResizeObserver(() => this.fitted()).observe(element);
+  }
+
+  drawRooms() {
+    this.layers.rooms.replaceChildren(...this.model.sheet.panels.map((panel) => drawRoom(this.model, panel, false)));
   }
 
   get whole() {

@@ -43,9 +43,9 @@ const tip = ([x, y, right, down]) => `${x + 6 * right},${y + 6 * down} ${x - 4.5
 
 // On a narrow screen the drawing is wider than its place: it begins where the procedure does, and says that it goes on.
 let shownStart = false;
-function showStart() {
-  const host = byId("graph").parentElement, start = graphShown().nodes.find((node) => node.kind === "event" && node.index === startShown());
-  byId("graph-hint").hidden = host.scrollWidth <= host.clientWidth + 1;
+function showStart(hosts) {
+  const host = hosts.graph.parentElement, start = graphShown().nodes.find((node) => node.kind === "event" && node.index === startShown());
+  hosts.hint.hidden = host.scrollWidth <= host.clientWidth + 1;
   if (shownStart || !start || !host.clientWidth) return;
   shownStart = true;
   host.scrollLeft = start.x + EDGE - host.clientWidth / 2;
@@ -73,7 +73,8 @@ function keepApart(labels, nodes) {
   }
 }
 
-function drawProcedure(plan, selected, choose) {
+//   choose: is called with the activity that is chosen, open: with the procedure inside this one
+function drawProcedure(hosts, plan, selected, choose, open) {
   const { width, height, nodes, ways } = graphShown();
   const backwards = ways.some((way) => way.back) ? 60 : 0;
   const picture = svg("svg", { viewBox: `${-EDGE} ${-EDGE} ${width + 2 * EDGE + backwards} ${height + 2 * EDGE}`, width: width + 2 * EDGE + backwards, height: height + 2 * EDGE,
@@ -108,18 +109,18 @@ function drawProcedure(plan, selected, choose) {
     const lines = activity
       ? [svg("text", { x: node.x, y: node.y - 8, ...room }, node.label), svg("text", { class: "figures", x: node.x, y: node.y + 8, ...fits }, figures)]
       : [svg("text", { x: node.x, y: node.y, ...room }, node.label)];
-    const act = use ? () => openLevel(node.index) : () => choose(node.index);
+    const act = use ? () => open(node.index) : () => choose(node.index);
     const extra = activity && (on || use) ? { tabindex: 0, role: "button", "aria-label": use ? `Open ${node.label}` : `Show ${node.label} on the map`, onclick: act,
       onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); act(); } } } : {};
     if (use) lines.push(svg("text", { class: "opens", x: node.x + node.width / 2 - 12, y: node.y - 8 }, "⤢"));
     picture.append(svg("g", { class: classes, "data-activity": node.kind === "activity" ? node.index : null, ...extra }, svg("title", {}, node.name ?? node.label), shape(node), lines));
   }
-  byId("graph").replaceChildren(picture);
+  hosts.graph.replaceChildren(picture);
   // Names of wide letters are set closer, so that they stay in their box.
   for (const text of picture.querySelectorAll("[data-room]")) {
     if (text.getComputedTextLength() > Number(text.dataset.room)) fill(text, { textLength: text.dataset.room, lengthAdjust: "spacingAndGlyphs" }, []);
   }
-  showStart();
+  showStart(hosts);
   const conditional = plan.conditions.some((each) => each);
   const rows = data.problem.choices.map((choice, index) => ({ choice, index })).filter(({ choice, index }) => isShownChoice(index) && made(index) && data.problem.choices.some((other) => other !== choice && other.event === choice.event))
     .map(({ choice, index }) => {
@@ -127,7 +128,7 @@ function drawProcedure(plan, selected, choose) {
       const when = conditional ? [{ text: true, content: plan.conditions[index] || "always" }] : [];
       return [data.problem.events[choice.event], ...when, { text: true, content: choice.name }, { text: true, content: others.join(", ") }, times(plan.choices[index])];
     });
-  byId("choices").replaceChildren(rows.length
+  hosts.choices.replaceChildren(rows.length
     ? table(["at the event", ...(conditional ? [{ text: true, content: "when" }] : []), { text: true, content: "the plan chooses" }, { text: true, content: "rather than" }, "expected"], rows)
     : html("p", {}, "At every event that is reached there is only one choice."));
 }

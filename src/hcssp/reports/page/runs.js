@@ -25,12 +25,17 @@ function unfold(run) {
   return { places, costs, story, finished: run.finished };
 }
 
+// Plays the runs of a plan on a sheet; its controls stand in `host`, and `help` says what is seen.
 class Player {
-  constructor(sheet) {
-    this.sheet = sheet;
-    this.step = 0;
-    this.playing = false;
-    this.followed = null;
+  constructor(sheet, host, help) {
+    Object.assign(this, { sheet, host, help, step: 0, playing: false, followed: null });
+    const button = (id, text, attributes = {}) => html("button", { type: "button", id, ...attributes }, text);
+    host.replaceChildren(
+      html("div", { class: "buttons", role: "group", "aria-label": "Simulated runs" }, button("play", "Play", { "aria-pressed": "false" }),
+        button("step-back", "−1", { "aria-label": "One step back" }), button("step", "+1", { "aria-label": "One step on" }), button("rewind", "Start")),
+      html("label", { for: "clock", class: "clock" }, "Step ", html("output", { id: "clock-value", for: "clock" }, "0")),
+      html("input", { type: "range", id: "clock", min: 0, value: 0, step: 1 }),
+      html("label", { for: "follow", class: "hidden-label" }, "Follow"), html("select", { id: "follow" }), html("p", { id: "run-words", class: "story" }));
     byId("play").addEventListener("click", () => this.toggle());
     byId("step").addEventListener("click", () => { this.pause(); this.go(this.step + 1); });
     byId("step-back").addEventListener("click", () => { this.pause(); this.go(this.step - 1); });
@@ -46,9 +51,9 @@ class Player {
   show(plan) {
     this.pause();
     this.runs = plan.runs.map(unfold);
-    byId("player").hidden = this.runs.length === 0;
+    this.host.hidden = this.runs.length === 0;
     if (!this.runs.length) return;
-    byId("player-help").textContent = `${this.runs.length} runs of this plan, drawn at random` + (hasMap(data)
+    this.help.textContent = `${this.runs.length} runs of this plan, drawn at random` + (hasMap(data)
       ? `: every circle is one; a diamond is one that has already cost some ${data.problem.constraints.join(" or ") || "costs"}.` : "; follow one of them to read what happens step by step.");
     const totals = (run) => [primary, ...data.problem.constraints].map((name, index) => `${name} ${withUnit(data, name, figure(run.costs[run.costs.length - 1][index], 1))}`).join(", ");
     byId("follow").replaceChildren(html("option", { value: "" }, "all of them"), ...this.runs.map((run, index) => html("option", { value: index }, `run ${index + 1}: ${totals(run)}`)));

@@ -3,7 +3,7 @@
 const axes = data.axes, varied = axes.map((_, at) => at).filter((at) => axes[at].values.length > 1);
 const keyOf = (places) => places.join(",");
 const points = new Map(data.points.map((point) => [keyOf(point.at), point]));
-const judged = data.problem.judged, greatest = data.problem.greatest;
+const { judged } = data.problem;
 // What is proven lies between the plan that was found and what no plan betters.
 const lowEnd = (point) => roundedDown(greatest ? point.own : point.limit), highEnd = (point) => roundedUp(greatest ? point.limit : point.own);
 const state = { at: (data.points[0] ?? { at: axes.map(() => 0) }).at.slice(), across: varied[0], down: varied[1] };

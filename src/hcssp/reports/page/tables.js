@@ -1,14 +1,9 @@
 // The figures: in brief, of one activity, of all of them; and every activity's room by itself.
 
-function drawBrief(current) {
-  const plan = data.plans[current], other = current !== data.reported, name = data.varied;
-  byId("other").hidden = !other;
-  byId("other").textContent = other ? `This is not the reported plan but the one for ${name} at most ${amount(name, plan.bounds[name])}.${plan.finished ? "" : " Its search was not finished: a better plan may exist within the proven interval."}` : "";
-  byId("words").replaceChildren(...plan.words.map((sentence) => html("p", {}, sentence)), ...(other ? [] : [html("p", {}, data.stopped)]));
+function drawTiles(host, plan) {
   const gap = gapOf(plan), optimal = gap !== null && gap <= OPTIMAL;
-  document.querySelector(".brief").classList.toggle("unfinished", !plan.finished);
   const tile = (title, value, small) => html("div", {}, html("dt", {}, title), html("dd", {}, value, html("small", {}, small)));
-  byId("tiles").replaceChildren(
+  host.replaceChildren(
     tile(`Expected ${primary}`, amount(primary, plan.costs[primary], figure), "of the whole procedure"),
     ...data.problem.constraints.map((constraint) => {
       const bound = plan.bounds[constraint], used = plan.costs[constraint];
@@ -33,8 +28,8 @@ function activityFacts(plan, index) {
   ].map(([term, value]) => [html("dt", {}, term), html("dd", {}, value)]));
 }
 
-function drawFacts(plan, index) {
-  byId("activity-facts").replaceChildren(...(index === null ? (state.level === null ? [] : useFacts(plan, state.level))
+function drawFacts(host, plan, index) {
+  host.replaceChildren(...(index === null ? (state.level === null ? [] : useFacts(plan, state.level))
     : [html("h3", {}, data.problem.activities[index].name), activityFacts(plan, index), statesTable(plan, index) ?? ""]));
 }
 
@@ -47,7 +42,7 @@ function statesTable(plan, index) {
   return html("div", { class: "scroll" }, table(["state", { text: true, content: "action" }, "visits, each time"], states.map(([state, action, visits]) => [state, { text: true, content: action }, figure(visits, 3)])));
 }
 
-function drawActivities(plan, choose) {
+function drawActivities(hosts, plan, choose) {
   const constraints = data.problem.constraints;
   const cut = (name) => shortened(name, 48);
   const head = ["activity", "expected executions", `${cut(called(primary))}, each`, `${cut(called(primary))}, total`, ...constraints.flatMap((name) => [`${cut(called(name))}, each`, `${cut(called(name))}, total`])];
@@ -59,10 +54,10 @@ function drawActivities(plan, choose) {
     return Object.assign(row, { activity: index });
   });
   const inAll = state.level === null ? { cost: plan.costs[primary], usage: plan.costs } : useShare(plan, state.level);
-  byId("activity-table").replaceChildren(table(head, rows, [state.level === null ? "in all" : `all of ${data.uses[state.level].own}`, "", "", figure(inAll.cost),
+  hosts.table.replaceChildren(table(head, rows, [state.level === null ? "in all" : `all of ${data.uses[state.level].own}`, "", "", figure(inAll.cost),
     ...constraints.flatMap((name) => ["", inAll.usage[name] === undefined ? "–" : isChance(name) ? amount(name, inAll.usage[name], figure) : beside(inAll.usage[name], state.level === null ? plan.bounds[name] : null)])]));
   const never = order.filter(({ share }) => !share.executions).map(({ name }) => name);
-  byId("never").textContent = never.length ? `Never executed: ${never.slice(0, 12).join(", ")}${never.length > 12 ? ` and ${never.length - 12} more` : ""}.` : "";
+  hosts.never.textContent = never.length ? `Never executed: ${never.slice(0, 12).join(", ")}${never.length > 12 ? ` and ${never.length - 12} more` : ""}.` : "";
   const cards = order.filter(({ share }) => share.executions > 0).sort((a, b) => b.share.executions - a.share.executions).map(({ share, index, name }) => {
     const { room } = data.problem.activities[index], panel = panelOf(data, index);
     let picture = null;
@@ -78,5 +73,5 @@ function drawActivities(plan, choose) {
     return html("div", { class: "card", "data-activity": index }, html("h3", {}, name), picture, statesTable(plan, index),
       html("p", {}, `${room === name ? "" : `Room ${room}. `}Executed ${times(share.executions)}; each: ${each.join(", ")}.`));
   });
-  byId("gallery").replaceChildren(...cards);
+  hosts.gallery.replaceChildren(...cards);
 }
