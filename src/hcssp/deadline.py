@@ -86,11 +86,6 @@ def keep_time() -> None:
         raise OutOfTime
 
 
-def work_goes_on() -> bool:
-    """Whether work that was given up has not come to its end."""
-    return any(thread.name == _THREAD for thread in threading.enumerate())
-
-
 def awaited(work: Callable[[], Answer]) -> Answer:
     """What `work` answers or raises, done by a thread; signals are heard while it is waited for.
 

@@ -7,11 +7,9 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from importlib import import_module
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,6 @@ from hcssp.cli.running import Interruption
 from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Progress
 from hcssp.contract.solver import Context, Problem
-from hcssp.deadline import OutOfTime, awaited, until
 from hcssp.files.plan_file import load_plan
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.reports.plan_text import plan_document
@@ -295,22 +292,12 @@ def test_a_plan_that_is_kept_is_evaluated(failing: Path, capsys: pytest.CaptureF
     assert "Stopped because the solver behind it failed" in told
 
 
-def test_work_that_was_given_up_does_not_disturb_the_end(
+def test_a_command_ends_at_once_after_its_exit_functions(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ended: list[int] = []
+    ended: list[object] = []
     monkeypatch.setattr("hcssp.cli.is_command", lambda: True)
+    monkeypatch.setattr("hcssp.cli.atexit._run_exitfuncs", lambda: ended.append("exit functions"))
     monkeypatch.setattr("hcssp.cli.os._exit", ended.append)
-    done = threading.Event()
-    with pytest.raises(OutOfTime), until(inf) as deadline:
-        awaited(lambda: (deadline.give_up(), done.wait()))
-    try:
-        assert main(["methods"]) == 0
-        assert ended == [0]
-    finally:
-        done.set()
-    for thread in threading.enumerate():
-        if thread.name == "hcssp-awaited":
-            thread.join()
     assert main(["methods"]) == 0
-    assert ended == [0]
+    assert ended == ["exit functions", 0]

@@ -8,6 +8,7 @@ written; 3 a fault of this program; 130 interrupted, after what was found so far
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import sys
@@ -26,7 +27,6 @@ from hcssp.cli.running import (
     fault_in_words,
 )
 from hcssp.cli.terminal import Streams
-from hcssp.deadline import work_goes_on
 from hcssp.errors import CannotWrite, DeadEnd, HcsspError
 from hcssp.start import is_command
 
@@ -49,8 +49,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.environ.setdefault(variable, "1")
     given = list(sys.argv[1:] if argv is None else argv)
     code = _main(given)
-    if is_command() and work_goes_on():
-        # A factorisation whose result is no longer wanted disturbs Python when it ends. All is written.
+    if is_command():
+        # All is written. Taking the interpreter apart takes a tenth of a short command, and is disturbed by a
+        # factorisation whose result is no longer wanted.
+        atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
             # One that is closed or full has been reported already.
             with suppress(AttributeError, OSError, ValueError):

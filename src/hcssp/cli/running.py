@@ -19,10 +19,8 @@ from __future__ import annotations
 
 import signal
 import sys
-import tempfile
 import threading
 import time
-import traceback
 from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
@@ -85,6 +83,9 @@ def fault_in_words(error: BaseException, argv: Sequence[str]) -> str:
 
 def _written(error: BaseException, argv: Sequence[str]) -> Path | None:
     """The file with the details; None if none can be written."""
+    import tempfile
+    import traceback
+
     from hcssp.version import __version__
 
     trace = "".join(traceback.format_exception(error))
