@@ -80,7 +80,7 @@ import numpy.typing as npt
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.product import LevelLabel, base_of, used_in, with_used
 from hcssp.errors import ImpossibleObservation, InvalidProblem
-from hcssp.evaluation.chain import induced_chain, policy_chain
+from hcssp.evaluation.chain import induced_chain
 from hcssp.evaluation.exact import expected_remaining
 from hcssp.procedure import (
     HCSSP,
@@ -204,11 +204,10 @@ class Run:
         self._problem = as_procedure(policy.problem)
         self._policy = as_procedure_policy(self._problem, policy)
         self._flattening = self._problem.flattening
-        self._chain, only_policy = policy_chain(self._policy)
-        self._chain_rows, self._mixed = self._policy.taken[0], self._policy.mixed()
+        self._chain, self._mixed = induced_chain(self._problem, self._policy), self._policy.mixed()
         self._generator = np.random.default_rng(seed)
-        self._remaining = expected_remaining(self._chain, only_policy)  # checks the policy, too
-        self._spent: FloatArray = np.zeros(len(self._chain.cost_names))
+        self._remaining = expected_remaining(self._problem, self._policy)  # checks the policy, too
+        self._spent: FloatArray = np.zeros(len(self._flattening.cost_names))
         # What plans before this one were charged with, of the bounds for the whole way.
         self._charged: dict[str, float] = {}
         self._allowed = {
@@ -510,8 +509,8 @@ class Run:
 
     def _spend(self, reached: int) -> None:
         """Count what the action cost that was taken, which may depend on the state that it reached."""
-        row = int(np.searchsorted(self._chain_rows, self._policy.rows[self._flat_state]))
-        costs = self._chain.costs[:, row]
+        row = int(np.searchsorted(self._chain.rows, self._policy.rows[self._flat_state]))
+        costs = self._chain.problem.costs[:, row]
         if self._inside is not None:
             index, local = self._inside
             paid = self._problem.activities[index].cssp.transition_costs

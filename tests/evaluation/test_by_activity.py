@@ -7,7 +7,7 @@ from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import CostOverflow, ImproperPolicy
 from hcssp.evaluation import exact
-from hcssp.evaluation.chain import activity_chain, policy_chain
+from hcssp.evaluation.chain import activity_chain, induced_chain
 from hcssp.evaluation.exact import ProcedureEvaluation, evaluate, expected_remaining
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder, ProcedurePolicy
@@ -46,9 +46,8 @@ def test_the_parts_make_up_the_whole(seed: int, monkeypatch: pytest.MonkeyPatch)
         )
     assert parts.limits == whole.limits
     # What is to come from anywhere: as the whole chain says.
-    chain, only = policy_chain(policy)
-    everywhere = expected_remaining(chain, only).T
-    found = exact.expected_to_come(policy, range(len(everywhere)))
+    everywhere = induced_chain(problem, policy).remaining()
+    found = expected_remaining(problem, policy)
     assert (np.isnan(found) == np.isnan(everywhere)).all()
     np.testing.assert_allclose(found, everywhere, rtol=1e-11, atol=0.0)
 

@@ -305,7 +305,7 @@ def test_a_policy_of_another_kind_of_problem_is_refused(problem: Any, policy: An
         assert str(caught.value) == f"{message}; {remedy}"
 
 
-def test_who_knows_single_problems_only_refuses_procedures_as_well() -> None:
+def test_a_policy_of_another_kind_is_refused_wherever_one_is_judged() -> None:
     for judge in (is_proper, expected_remaining, lambda *what: next(narrate(*what))):
         with pytest.raises(InvalidProblem, match="a ProcedurePolicy is no policy of a CSSP"):
             judge(attempts(0.5), dash_last())

@@ -15,9 +15,9 @@ from hcssp.checker import check
 from hcssp.contract.plan import Plan
 from hcssp.contract.proof import Status
 from hcssp.cssp.model import CSSP
-from hcssp.cssp.policy import DeterministicPolicy
+from hcssp.cssp.policy import DeterministicPolicy, RandomisedPolicy
 from hcssp.errors import InvalidOption, InvalidPlan, InvalidProblem
-from hcssp.evaluation.chain import induced_chain, policy_chain
+from hcssp.evaluation.chain import induced_chain
 from hcssp.evaluation.exact import evaluate
 from hcssp.evaluation.robustness import robustness
 from hcssp.files.plan_file import load_plan
@@ -169,16 +169,17 @@ def test_the_worst_case_is_above_that_of_random_errors(plan: Plan, seed: int) ->
     """Nature may not change the probabilities of the plan's own choices, but all those of the world."""
     share, generator = 0.2, np.random.default_rng(seed)
     worst = robustness(plan.problem, plan.policy, share).worst
-    chain, policy = policy_chain(plan.policy)
-    wrong = chain.transitions.copy()
+    chain = induced_chain(plan.problem, plan.policy)
+    wrong = chain.problem.transitions.copy()
     pairs = np.flatnonzero(np.diff(wrong.indptr) == 2)
     for row in pairs.tolist():
         first, second = wrong.data[wrong.indptr[row] : wrong.indptr[row + 1]]
         moved = share * min(first, second) * generator.uniform(-1.0, 1.0)
         wrong.data[wrong.indptr[row] : wrong.indptr[row + 1]] += [moved, -moved]
-    other = chain.derive(transitions=wrong)
-    assert np.all(evaluate(other, policy.under(other)).costs <= worst * (1.0 + 1e-9))
-    assert induced_chain(other, policy.under(other)).is_proper
+    other = chain.problem.derive(transitions=wrong)
+    policy = RandomisedPolicy(other, chain.chances)
+    assert np.all(evaluate(other, policy).costs <= worst * (1.0 + 1e-9))
+    assert induced_chain(other, policy).is_proper
 
 
 def test_why_names_both_actions_and_no_alternative_is_better(plan: Plan) -> None:

@@ -20,8 +20,7 @@ from hcssp.contract.proof import Interval
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import NoSolution
-from hcssp.evaluation.chain import policy_chain
-from hcssp.evaluation.exact import expected_remaining
+from hcssp.evaluation.chain import induced_chain
 from hcssp.files.plan_file import load_plan
 from hcssp.files.problem_file.loading import load_text
 from hcssp.procedure import HCSSP
@@ -103,8 +102,8 @@ def unpack(plan: dict[str, Any]) -> dict[str, Any]:
 def test_cells_have_their_costs_and_costs_to_go(reported: tuple[ProcedurePlan, dict[str, Any]]) -> None:
     solved, data = reported
     plan = data["plans"][data["reported"]]
-    chain, policy = policy_chain(solved.policy)
-    to_go = expected_remaining(chain, policy)
+    chain = induced_chain(solved.problem, solved.policy)
+    to_go = chain.remaining()
     flattening = solved.problem.flattening
     for index, activity in enumerate(solved.problem.activities):
         if not plan["activities"][index]["executions"]:
@@ -122,7 +121,7 @@ def test_cells_have_their_costs_and_costs_to_go(reported: tuple[ProcedurePlan, d
                 np.cumsum(differences) * unit if differences else np.zeros(len(order))
                 for unit, differences in (figures[cost], figures[2 + cost])
             )
-            assert here == pytest.approx(chain.costs[cost, policy.rows[flat]], abs=1e-3)
+            assert here == pytest.approx(chain.costs[cost, flat], abs=1e-3)
             assert there == pytest.approx(to_go[cost, flat], abs=2e-4 * np.nanmax(to_go[cost]) + 1e-12)
 
 

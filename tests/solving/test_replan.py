@@ -14,7 +14,6 @@ from hcssp.contract.plan import Plan
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import BudgetSpent, InvalidProblem
-from hcssp.evaluation.chain import policy_chain
 from hcssp.evaluation.exact import expected_remaining
 from hcssp.files.problem_file.loading import load_text
 from hcssp.scenarios.domains.evacuation import SMALL
@@ -49,8 +48,7 @@ def test_what_the_plan_expected_counts(seed: int, several_exits: bool) -> None:
     plan = hcssp.solve(problem)
     if not plan.found:
         return
-    chain, only = policy_chain(plan.policy)
-    remaining = expected_remaining(chain, only)
+    remaining = expected_remaining(problem, plan.policy)
     flattening, flat = problem.flattening, problem.flattening.cssp
     for state in np.flatnonzero((plan.policy.rows != NO_ROW) & np.isfinite(remaining[0])).tolist():
         label = flattening.state_labels[state]

@@ -298,7 +298,7 @@ class Plan(Card):
             return replace(self, problem=problem)
         return Plan(
             problem,
-            None if self.found_policy is None else _under(self.found_policy, problem),
+            None if self.found_policy is None else self.found_policy.under(problem),
             made_for=self.made_for,
             method=self.method,
             policies=self.policies,
@@ -609,7 +609,3 @@ class ProcedurePlan(Plan):
         """The policy's exact costs, in all and by activity; those of the search if it computed them."""
         known = self.evaluation
         return known if isinstance(known, ProcedureEvaluation) else evaluate(self.problem, self.policy)
-
-
-def _under(policy: Policy, problem: Any) -> Policy:
-    return policy.under(problem)

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 
-from hcssp.cssp.model import IntArray
+from hcssp.cssp.arrays import IntArray
 
 
 class LazyLabels(Sequence[Any]):

@@ -39,6 +39,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hcssp.cssp.arrays import as_array, as_matrix, as_sequence, frozen
+from hcssp.cssp.labels import SelectedLabels
 from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.display import ProblemPicture
 from hcssp.errors import InvalidProblem, UnsupportedProblem
@@ -333,6 +334,17 @@ class CSSP(ProblemPicture):
     def state_index(self) -> Mapping[Hashable, int]:
         """From a state's label to its index."""
         return {label: index for index, label in enumerate(self.state_labels)}
+
+    def with_rows(self, rows: IntArray) -> CSSP:
+        """The same problem with these rows alone, ascending; a state may be left without any."""
+        paid = self.transition_costs
+        return self.derive(
+            transitions=self.transitions[rows],
+            row_start=np.searchsorted(rows, self.row_start),
+            costs=self.costs[:, rows],
+            action_labels=SelectedLabels(self.action_labels, rows),
+            transition_costs=None if paid is None else paid.take(rows),
+        )
 
     def with_bounds(self, bounds: Mapping[str, float] | None = None, **named: float) -> CSSP:
         """The same problem under other bounds; those not named stay as they are.

@@ -25,13 +25,15 @@ from hcssp.numerics import PROBABILITY_TOLERANCE
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from hcssp.procedure.model import HCSSP
+
 NO_ROW = -1
 
 MOST_SHOWN = 10
 """Misfits beyond this many are not listed."""
 
 
-P = TypeVar("P")
+P = TypeVar("P", bound="CSSP | HCSSP")
 
 
 Extra = tuple[tuple[int, float], ...]
@@ -56,7 +58,7 @@ class RowPolicy(Generic[P]):
         own = np.flatnonzero(self.rows != NO_ROW)
         extra = np.array([row for row, _ in self.extra], dtype=np.int64)
         chances = np.array([chance for _, chance in self.extra])
-        states = np.searchsorted(_row_start(self.problem), extra, side="right") - 1
+        states = np.searchsorted(self.problem.row_start, extra, side="right") - 1
         rest = 1.0 - np.bincount(states, chances, len(self.rows))
         rows = np.concatenate([self.rows[own], extra])
         order = np.argsort(rows, kind="stable")
@@ -64,7 +66,7 @@ class RowPolicy(Generic[P]):
 
     def mixed(self) -> dict[int, tuple[tuple[int, float], ...]]:
         """For each state with several rows: the rows and their probabilities, the most probable first."""
-        start, (rows, chances) = _row_start(self.problem), self.taken
+        start, (rows, chances) = self.problem.row_start, self.taken
         states = np.searchsorted(start, rows, side="right") - 1
         found: dict[int, tuple[tuple[int, float], ...]] = {}
         for row, _ in self.extra:
@@ -116,9 +118,9 @@ class RowPolicy(Generic[P]):
                 for state in wrong[:MOST_SHOWN]
             )
 
-    def under(self, problem: P) -> Self:
+    def under(self, problem: CSSP | HCSSP) -> Self:
         """The same policy of the same problem under other bounds."""
-        return cast("Any", problem).policy(self.rows, self.extra)  # type: ignore[no-any-return]
+        return cast("Self", problem.policy(self.rows, self.extra))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, type(self)):
@@ -278,8 +280,8 @@ class RandomisedPolicy(_FlatPolicy):
         others = used[self.rows[self.problem.row_state[used]] != used]
         return tuple(zip(others.tolist(), self.probabilities[others].tolist(), strict=True))
 
-    def under(self, problem: CSSP) -> Self:
-        return type(self)(problem, self.probabilities)
+    def under(self, problem: CSSP | HCSSP) -> Self:
+        return type(self)(cast("CSSP", problem), self.probabilities)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RandomisedPolicy):
@@ -311,12 +313,6 @@ def policy_of_rows(
     probabilities = np.zeros(problem.num_rows)
     probabilities[taken] = chances
     return RandomisedPolicy(problem, probabilities)
-
-
-def _row_start(problem: Any) -> IntArray:
-    """Where the rows of each state of a problem begin, of a procedure those of the flat problem."""
-    layout = getattr(problem, "flattening", problem)
-    return cast("IntArray", layout.row_start)
 
 
 def state_of(problem: CSSP, label: Hashable) -> int:

@@ -4,9 +4,9 @@ Under a policy a problem is a Markov chain that is absorbed in the goals. It is 
 only if a goal can be reached from every state that the chain can enter. The graph of positive probabilities
 decides that, by two breadth-first searches and without arithmetic.
 
-There is one kind of chain, :class:`InducedChain`, and three ways to make it: :func:`induced_chain` of a C-SSP
-and its policy, :func:`policy_chain` of the flat problem of a procedure's policy, :func:`activity_chain` of
-one execution of one activity. :meth:`InducedChain.absorbed` solves it (:mod:`hcssp.cssp.absorption`).
+There is one kind of chain, :class:`InducedChain`, for flat problems and procedures alike: it has the rows
+that the policy takes, so that the flat problem of a procedure, with all its actions, is never made.
+:meth:`InducedChain.absorbed` solves it (:mod:`hcssp.cssp.absorption`).
 """
 
 from __future__ import annotations
@@ -19,14 +19,11 @@ from scipy.sparse import csr_array
 
 from hcssp.cssp.absorption import Absorbed, absorb
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
-from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
+from hcssp.cssp.policy import NO_ROW, RowPolicy
 from hcssp.cssp.reachability import closure
-from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.errors import CostOverflow, ImproperPolicy, InvalidProblem
-from hcssp.procedure.flattening import stack_entries
-from hcssp.procedure.policy import ProcedurePolicy
-
-Policy = DeterministicPolicy | RandomisedPolicy
+from hcssp.procedure.model import HCSSP, Problem
+from hcssp.procedure.policy import Policy, ProcedurePolicy
 
 TOO_LATE = (
     "the policy reaches a goal almost surely, but so late that its expected costs are too large for double "
@@ -41,22 +38,61 @@ class InducedChain:
     Attributes
     ----------
     problem
-        The problem the policy is for.
-    transitions
-        Probabilities from state to state; goals and states without an action have empty rows.
-    costs
-        The expected costs of a step from each state, one row a cost.
-    acts
-        Where the policy has an action.
-    reached
-        Where the chain can go from the initial distribution, goals included.
+        The flat problem with no rows but those that the policy takes.
+    rows, chances
+        For each of these its number in the flat problem, and its probability in its state.
     """
 
     problem: CSSP
-    transitions: SparseMatrix
-    costs: FloatArray
-    acts: BoolArray
-    reached: BoolArray
+    rows: IntArray
+    chances: FloatArray
+
+    @cached_property
+    def _is_randomised(self) -> bool:
+        return bool((np.diff(self.problem.row_start) > 1).any())
+
+    @cached_property
+    def _choice(self) -> SparseMatrix:
+        """The probability of each row in its state."""
+        columns = np.arange(self.problem.num_rows)
+        shape = (self.problem.num_states, self.problem.num_rows)
+        return csr_array((self.chances, columns, self.problem.row_start), shape=shape)
+
+    @cached_property
+    def transitions(self) -> SparseMatrix:
+        """Probabilities from state to state; goals and states without an action have empty rows."""
+        rows = self.problem.transitions
+        if self._is_randomised:
+            rows = csr_array(self._choice @ rows)
+            pointers = rows.indptr
+        else:
+            pointers = rows.indptr[self.problem.row_start]
+        moves = csr_array((rows.data, rows.indices, pointers), shape=(self.problem.num_states,) * 2)
+        if self._is_randomised or not moves.data.all():
+            moves = moves.copy()
+            moves.sum_duplicates()
+            moves.eliminate_zeros()
+        return moves
+
+    @cached_property
+    def costs(self) -> FloatArray:
+        """The expected costs of a step from each state, one row a cost."""
+        if self._is_randomised:
+            return np.ascontiguousarray((self._choice @ self.problem.costs.T).T)
+        costs = np.zeros((len(self.problem.costs), self.problem.num_states))
+        costs[:, self.acts] = self.problem.costs
+        return costs
+
+    @cached_property
+    def acts(self) -> BoolArray:
+        """Where the policy has an action."""
+        acts: BoolArray = np.diff(self.problem.row_start) > 0
+        return acts
+
+    @cached_property
+    def reached(self) -> BoolArray:
+        """Where the chain can go from the initial distribution, goals included."""
+        return closure(self.transitions, self.problem.initial > 0.0)
 
     @cached_property
     def inner(self) -> IntArray:
@@ -107,8 +143,30 @@ class InducedChain:
         except OverflowError as error:
             raise CostOverflow(TOO_LATE) from error
 
+    def remaining(self) -> FloatArray:
+        """The expected costs-to-go; see :func:`hcssp.evaluation.exact.expected_remaining`."""
+        self.require_proper()
+        found = self.absorbed()
+        remaining = np.full((len(self.problem.costs), self.problem.num_states), np.nan)
+        remaining[:, self.problem.goals] = 0.0
+        if found is not None:
+            remaining[:, self.inner] = found.values.T
+        return remaining
 
-def induced_chain(problem: CSSP, policy: Policy) -> InducedChain:
+    def starting(self, initial: FloatArray) -> InducedChain:
+        """The same chain from another distribution on."""
+        return replace(self, problem=self.problem.derive(initial=initial))
+
+    def paying(self, costs: FloatArray) -> InducedChain:
+        """The same chain with other costs of its rows, of which any number may be counted."""
+        names = tuple(map(str, range(len(costs))))
+        problem = self.problem.derive(
+            costs=costs, cost_names=names, bounds=np.full(len(costs) - 1, np.inf), transition_costs=None
+        )
+        return replace(self, problem=problem)
+
+
+def induced_chain(problem: Problem, policy: Policy) -> InducedChain:
     """The Markov chain of `policy`.
 
     Raises
@@ -116,82 +174,8 @@ def induced_chain(problem: CSSP, policy: Policy) -> InducedChain:
     InvalidProblem
         If the policy does not fit the problem; all misfits are listed together.
     """
-    policy = fitted(problem, policy)
-    if isinstance(policy, DeterministicPolicy):
-        acts = policy.rows != NO_ROW
-        transitions = _rows_by_state(problem, policy.rows[acts], acts)
-        costs = np.zeros((len(problem.costs), problem.num_states))
-        costs[:, acts] = problem.costs[:, policy.rows[acts]]
-    else:
-        probabilities = policy.probabilities
-        shape = (problem.num_states, problem.num_rows)
-        columns = np.arange(problem.num_rows)
-        choice = csr_array((probabilities.copy(), columns, problem.row_start.copy()), shape=shape)
-        choice.eliminate_zeros()
-        acts = np.diff(choice.indptr) > 0
-        transitions = csr_array(choice @ problem.transitions)
-        transitions.sum_duplicates()
-        transitions.eliminate_zeros()
-        costs = np.ascontiguousarray((choice @ problem.costs.T).T)
-    reached = closure(transitions, problem.initial > 0.0)
-    return InducedChain(problem, transitions, costs, acts, reached)
-
-
-def _rows_by_state(problem: CSSP, taken: IntArray, acts: BoolArray) -> SparseMatrix:
-    """The probabilities of the rows `taken`, one for each state that `acts`; the others lead nowhere."""
-    rows = problem.transitions
-    # A problem made for one policy has no other rows, and nothing need be copied.
-    if len(taken) < problem.num_rows or not rows.data.all():
-        rows = csr_array(rows[taken])
-        rows.sum_duplicates()
-        rows.eliminate_zeros()
-    before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(acts)])
-    return csr_array((rows.data, rows.indices, rows.indptr[before]), shape=(problem.num_states,) * 2)
-
-
-def policy_chain(policy: ProcedurePolicy) -> tuple[CSSP, Policy]:
-    """The flat problem without the actions that `policy` does not take, and the policy there.
-
-    Only the rows that the policy takes are read, so the flat problem with all its actions is never made.
-
-    Returns
-    -------
-    tuple
-        A C-SSP with the same states and costs, in which a state has the rows that the policy takes there, in
-        the order of ``policy.taken``, and the policy on it.
-    """
-    problem, flattening = policy.problem, policy.problem.flattening
-    rows, chances = policy.taken
-    chosen = rows[rows < flattening.num_event_rows]
-    first_rows = flattening.event_transitions[chosen]
-    blocks = [(first_rows.data, first_rows.indices, first_rows.indptr)]
-    costs = [flattening.event_costs[:, chosen]]
-    paid: list[tuple[int, TransitionCosts | None]] = []
-    first_row = len(chosen)
-    for activity in range(problem.num_activities):
-        first, last = np.searchsorted(rows, flattening.row_offset[activity : activity + 2])
-        local = rows[first:last] - flattening.row_offset[activity]
-        blocks.append(flattening.activity_entries(activity, local))
-        costs.append(flattening.activity_costs(activity, local))
-        paid.append((first_row, flattening.activity_transition_costs(activity, local)))
-        first_row += len(local)
-    row_start = np.searchsorted(rows, flattening.row_start)
-    goals = np.zeros(flattening.num_states, dtype=np.bool_)
-    goals[flattening.end] = True
-    chain = CSSP.unchecked(
-        transitions=stack_entries(blocks, flattening.num_states),
-        row_start=row_start,
-        costs=np.hstack(costs),
-        initial=flattening.initial,
-        goals=goals,
-        cost_names=flattening.cost_names,
-        bounds=problem.bounds,
-        state_labels=flattening.state_labels,
-        transition_costs=TransitionCosts.stacked(paid),
-    )
-    if policy.is_randomised:
-        return chain, RandomisedPolicy(chain, chances)
-    return chain, DeterministicPolicy(chain, np.where(np.diff(row_start) > 0, row_start[:-1], NO_ROW))
+    rows, chances = fitted(problem, policy).taken
+    return InducedChain(problem.with_rows(rows), rows, chances)
 
 
 def activity_chain(policy: ProcedurePolicy, activity: int) -> InducedChain:
@@ -199,18 +183,16 @@ def activity_chain(policy: ProcedurePolicy, activity: int) -> InducedChain:
     problem, flattening = policy.problem, policy.problem.flattening
     cssp = problem.activities[activity].cssp
     first, last = flattening.state_offset[activity : activity + 2].tolist()
-    own, rows = policy.rows[first:last], np.full(cssp.num_states, NO_ROW, dtype=np.int64)
-    rows[~cssp.goals] = np.where(own == NO_ROW, NO_ROW, own - flattening.row_offset[activity])
-    chain = induced_chain(cssp, DeterministicPolicy(cssp, rows))
-    costs = np.zeros((1 + problem.num_constraints, cssp.num_states))
-    costs[:, chain.acts] = flattening.activity_costs(activity, rows[chain.acts])
-    return replace(chain, costs=costs)
+    taken = policy.rows[first:last]
+    rows = taken[taken != NO_ROW] - flattening.row_offset[activity]
+    chain = InducedChain(cssp.with_rows(rows), rows, np.ones(len(rows)))
+    return chain.paying(flattening.activity_costs(activity, rows))
 
 
-def is_proper(problem: CSSP, policy: Policy) -> bool:
+def is_proper(problem: Problem, policy: Policy) -> bool:
     """Whether `policy` reaches a goal almost surely; decided on the graph, without arithmetic.
 
-    >>> from hcssp.cssp.model import CSSP
+    >>> from hcssp.cssp.policy import DeterministicPolicy
     >>> leave_or_stay = CSSP(
     ...     transitions=csr_array(np.array([[0.0, 1.0], [1.0, 0.0]])), row_start=np.array([0, 2, 2]),
     ...     costs=np.ones((1, 2)), initial=np.array([1.0, 0.0]), goals=np.array([False, True]),
@@ -224,17 +206,7 @@ def is_proper(problem: CSSP, policy: Policy) -> bool:
     return induced_chain(problem, policy).is_proper
 
 
-def mismatch(problem: object, policy: object) -> InvalidProblem:
-    """What to raise if a policy is given with a problem of another kind."""
-    return InvalidProblem(
-        [
-            f"a {type(policy).__name__} is no policy of a {type(problem).__name__}; give a CSSP with a "
-            "deterministic or randomised policy, or a procedure with one of its own"
-        ]
-    )
-
-
-def fitted(problem: CSSP, policy: Policy) -> Policy:
+def fitted(problem: Problem, policy: Policy) -> Policy:
     """The policy as one of `problem`, if it was made for another, such as the same under other bounds.
 
     Raises
@@ -242,13 +214,15 @@ def fitted(problem: CSSP, policy: Policy) -> Policy:
     InvalidProblem
         If it does not fit.
     """
-    if not isinstance(problem, CSSP) or not isinstance(policy, DeterministicPolicy | RandomisedPolicy):
-        raise mismatch(problem, policy)
-    if policy.problem is problem:
-        return policy
-    if isinstance(policy, DeterministicPolicy):
-        return DeterministicPolicy(problem, policy.rows)
-    return RandomisedPolicy(problem, policy.probabilities)
+    kind = next((kind for kind in (CSSP, HCSSP) if isinstance(problem, kind)), None)
+    if kind is None or not (isinstance(policy, RowPolicy) and isinstance(policy.problem, kind)):
+        raise InvalidProblem(
+            [
+                f"a {type(policy).__name__} is no policy of a {type(problem).__name__}; give a CSSP with a "
+                "deterministic or randomised policy, or a procedure with one of its own"
+            ]
+        )
+    return policy if policy.problem is problem else policy.under(problem)
 
 
 def _and_others(count: int) -> str:

@@ -55,19 +55,11 @@ from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
 from hcssp.cssp.reachability import closure
 from hcssp.display import Card
 from hcssp.errors import CostOverflow, InvalidProblem
-from hcssp.evaluation.chain import (
-    TOO_LATE,
-    InducedChain,
-    Policy,
-    activity_chain,
-    induced_chain,
-    mismatch,
-    policy_chain,
-)
+from hcssp.evaluation.chain import TOO_LATE, InducedChain, activity_chain, fitted, induced_chain
 from hcssp.numerics import FEASIBILITY_TOLERANCE, ROUNDING, broken
-from hcssp.procedure.model import HCSSP, Outcome
-from hcssp.procedure.nesting import enters
-from hcssp.procedure.policy import ProcedurePolicy
+from hcssp.procedure.model import HCSSP, Outcome, Problem
+from hcssp.procedure.nesting import entries_of
+from hcssp.procedure.policy import Policy, ProcedurePolicy
 from hcssp.threads import parallel_map
 
 MIN_STATES_PER_ACTIVITY = 100
@@ -249,12 +241,12 @@ class ProcedureEvaluation(Evaluation):
 
 
 @overload
-def evaluate(problem: CSSP, policy: Policy) -> Evaluation: ...
+def evaluate(problem: CSSP, policy: DeterministicPolicy | RandomisedPolicy) -> Evaluation: ...
 @overload
 def evaluate(problem: HCSSP, policy: ProcedurePolicy) -> ProcedureEvaluation: ...
 @overload
-def evaluate(problem: CSSP | HCSSP, policy: Policy | ProcedurePolicy) -> Evaluation: ...
-def evaluate(problem: CSSP | HCSSP, policy: Policy | ProcedurePolicy) -> Evaluation:
+def evaluate(problem: Problem, policy: Policy) -> Evaluation: ...
+def evaluate(problem: Problem, policy: Policy) -> Evaluation:
     """The exact expected costs and visits of `policy`.
 
     Parameters
@@ -275,11 +267,10 @@ def evaluate(problem: CSSP | HCSSP, policy: Policy | ProcedurePolicy) -> Evaluat
     InvalidProblem
         If the policy does not fit the problem.
     """
-    if isinstance(problem, HCSSP) and isinstance(policy, ProcedurePolicy):
-        return _of_procedure_once(policy if policy.problem is problem else policy.under(problem))
-    if isinstance(problem, CSSP) and isinstance(policy, DeterministicPolicy | RandomisedPolicy):
-        return _of_chain(induced_chain(problem, policy))
-    raise mismatch(problem, policy)
+    policy = fitted(problem, policy)
+    if isinstance(policy, ProcedurePolicy):
+        return _of_procedure_once(policy)
+    return _of_chain(induced_chain(problem, policy))
 
 
 def _of_procedure_once(policy: ProcedurePolicy) -> ProcedureEvaluation:
@@ -293,7 +284,8 @@ def _of_procedure_once(policy: ProcedurePolicy) -> ProcedureEvaluation:
 def _of_procedure(policy: ProcedurePolicy) -> ProcedureEvaluation:
     """What the policy costs, and each activity's share."""
     problem = policy.problem
-    found = _by_activity(policy) or _at_once(policy)
+    events = _event_chain(policy)
+    found = _at_once(policy) if events is None else _by_activity(policy, events)
     activities = []
     for index, activity in enumerate(problem.activities):
         share = found.shares[index]
@@ -339,24 +331,19 @@ class _Composition(NamedTuple):
 
 def _at_once(policy: ProcedurePolicy) -> _Composition:
     """The composition of any policy, from its chain on the flat states."""
-    chain, only_policy = policy_chain(policy)
-    whole = _of_chain(induced_chain(chain, only_policy))
+    chain = induced_chain(policy.problem, policy)
+    whole, taken = _of_chain(chain), chain.problem
     # Row by row of the chain: how often it is taken, times its costs.
-    spent = chain.costs * (whole.visits[chain.row_state] * policy.taken[1])
-    firsts = chain.row_start[policy.problem.flattening.state_offset]
+    spent = taken.costs * (whole.visits[taken.row_state] * chain.chances)
+    firsts = taken.row_start[policy.problem.flattening.state_offset]
     shares = [spent[:, first:last].sum(axis=1) for first, last in pairwise(firsts.tolist())]
     executions = _executions(policy, whole.visits)
     return _Composition(whole.costs, whole.residual, whole.visits, executions, shares)
 
 
-def _by_activity(policy: ProcedurePolicy) -> _Composition | None:
-    """The composition of a policy of a large separable procedure; None if it is another or does not end."""
+def _by_activity(policy: ProcedurePolicy, found: _EventChain) -> _Composition:
+    """The composition of a policy from its chain of events."""
     problem, flattening = policy.problem, policy.problem.flattening
-    large = flattening.num_states > MIN_STATES_PER_ACTIVITY * problem.num_activities
-    is_plain = flattening.separable and not policy.is_randomised
-    found = _event_chain(policy) if is_plain and large else None
-    if found is None:
-        return None
     visits = np.where(np.arange(flattening.num_states) == flattening.end, flattening.initial, 0.0)
     totals, error = np.zeros(1 + problem.num_constraints), 0.0
     if found.absorbed is not None:
@@ -403,8 +390,12 @@ class _EventChain(NamedTuple):
 
 
 def _event_chain(policy: ProcedurePolicy) -> _EventChain | None:
-    """The chain of the events of a separable procedure; None if the end is not reached almost surely."""
-    flattening, chosen = policy.problem.flattening, [*_chosen_outcomes(policy)]
+    """The chain of the events of a large separable procedure; None of another, or if it may never end."""
+    problem, flattening = policy.problem, policy.problem.flattening
+    large = flattening.num_states > MIN_STATES_PER_ACTIVITY * problem.num_activities
+    if not large or policy.is_randomised or not flattening.separable:
+        return None
+    chosen = [*_chosen_outcomes(policy)]
     if not all(flattening.is_entered(outcome.event) for _, outcome, _ in chosen):
         return None
     count = flattening.num_event_states
@@ -432,7 +423,7 @@ def _event_chain(policy: ProcedurePolicy) -> _EventChain | None:
             index: _Part(first[index] + solved_plans[plan].states, solved_plans[plan].absorbed)
             for index, plan in plans.items()
         }
-        costs = np.zeros((1 + policy.problem.num_constraints, count))
+        costs = np.zeros((1 + problem.num_constraints, count))
         rows = policy.rows[:count]
         costs[:, rows != NO_ROW] = flattening.event_costs[:, rows[rows != NO_ROW]]
         terms = np.zeros(count)
@@ -501,19 +492,20 @@ def _limits(
 ) -> Iterator[LimitEvaluation]:
     """What each use that has a limit costs, execution by execution."""
     problem, flattening = policy.problem, policy.problem.flattening
-    for constraint in problem.constraints:
-        # A part of a procedure keeps the constraint of a limit, but not the uses.
-        if constraint.per is None or not problem.uses:
-            continue
-        use = problem.uses[constraint.per.use]
-        executions = sum(
-            float(visits[state]) * chance
-            for state, outcome, chance in _chosen_outcomes(policy)
-            if outcome.runs is None and enters(use, flattening.event_states[state][0], outcome.event)
-        )
+    # A part of a procedure keeps the constraint of a limit, but not the uses.
+    limits = [each for each in problem.constraints if each.per is not None and problem.uses]
+    uses = [problem.uses[each.per.use] for each in limits if each.per is not None]
+    if not limits:
+        return
+    rows, chances = policy.taken
+    made = rows < flattening.num_event_rows
+    states = np.searchsorted(flattening.event_row_start, rows[made], side="right") - 1
+    begun = entries_of(problem, uses)[flattening.event_row_choice[rows[made]]]
+    executions = (visits[states] * chances[made]) @ begun
+    for constraint, use, count in zip(limits, uses, executions.tolist(), strict=True):
         usage = sum(activities[index].usage[constraint.name] for index in constraint.counts)
-        limit, carried = constraint.limit, constraint.per.carried
-        yield LimitEvaluation(constraint.name, use.name, limit, executions, usage, carried)
+        carried = 0.0 if constraint.per is None else constraint.per.carried
+        yield LimitEvaluation(constraint.name, use.name, constraint.limit, count, usage, carried)
 
 
 def _of_chain(chain: InducedChain) -> Evaluation:
@@ -531,8 +523,8 @@ def _of_chain(chain: InducedChain) -> Evaluation:
     return Evaluation(costs, problem.cost_names, problem.bounds, visits, residual)
 
 
-def expected_remaining(problem: CSSP, policy: Policy) -> FloatArray:
-    """The expected costs-to-go from each state until a goal.
+def expected_remaining(problem: Problem, policy: Policy) -> FloatArray:
+    """The expected costs-to-go from each state of the flat problem until a goal.
 
     Returns
     -------
@@ -544,46 +536,20 @@ def expected_remaining(problem: CSSP, policy: Policy) -> FloatArray:
     ImproperPolicy, CostOverflow, InvalidProblem
         As for :func:`evaluate`.
     """
-    chain = induced_chain(problem, policy)
-    chain.require_proper()
-    found = chain.absorbed()
-    remaining = np.full((len(problem.costs), problem.num_states), np.nan)
-    remaining[:, problem.goals] = 0.0
-    if found is not None:
-        remaining[:, chain.inner] = found.values.T
-    return remaining
-
-
-def expected_to_come(policy: ProcedurePolicy, states: Sequence[int]) -> FloatArray:
-    """As :func:`expected_remaining`, of a separable procedure and from some flat states only, a row each.
-
-    Raises
-    ------
-    CostOverflow
-        As for :func:`evaluate`.
-    ValueError
-        If the policy does not reach the end almost surely.
-    """
-    flattening, found = policy.problem.flattening, _event_chain(policy)
+    policy = fitted(problem, policy)
+    found = _event_chain(policy) if isinstance(policy, ProcedurePolicy) else None
     if found is None:
-        raise ValueError("the policy does not reach the end almost surely")
-    num_events, width = flattening.num_event_states, 1 + policy.problem.num_constraints
-    after = np.full((num_events, width), np.nan)
-    after[flattening.end] = 0.0
+        return induced_chain(problem, policy).remaining()
+    flattening = problem.procedure.flattening
+    remaining = np.full((len(flattening.cost_names), flattening.num_states), np.nan)
+    remaining[:, flattening.end] = 0.0
     if found.absorbed is not None:
-        after[found.inner] = found.absorbed.values
-    answers = np.full((len(states), width), np.nan)
-    for row, state in enumerate(states):
-        if state < num_events:
-            answers[row] = after[state]
-            continue
-        activity = int(np.searchsorted(flattening.state_offset, state, side="right")) - 1
-        part = found.parts.get(activity)
-        if part is not None and (there := part.states == state).any():
-            # Wherever the activity ends, the same event follows.
-            _, event = flattening.exits(activity)[0]
-            answers[row] = part.absorbed.values[there][0] + after[event]
-    return answers
+        remaining[:, found.inner] = found.absorbed.values.T
+    for activity, part in found.parts.items():
+        # Wherever the activity ends, the same event follows.
+        _, after = flattening.exits(activity)[0]
+        remaining[:, part.states] = part.absorbed.values.T + remaining[:, [after]]
+    return remaining
 
 
 @contextmanager

@@ -24,7 +24,7 @@ Reference: Nilim and El Ghaoui 2005; Iyengar 2005.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, isfinite, sqrt
@@ -39,11 +39,10 @@ from hcssp.cssp.product import LevelLabels, base_of
 from hcssp.cssp.transition_costs import outcomes_of_rows
 from hcssp.display import Card
 from hcssp.errors import CostOverflow, HcsspError, InvalidProblem, OutOfPrecision
-from hcssp.evaluation.chain import induced_chain, mismatch, policy_chain
+from hcssp.evaluation.chain import induced_chain
 from hcssp.evaluation.exact import evaluate
 from hcssp.numerics import ROUNDING, tolerated
 from hcssp.procedure.description import Aim
-from hcssp.procedure.flattening import FlatActionLabels
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.nesting import enters
 from hcssp.procedure.policy import Policy, ProcedurePolicy
@@ -134,28 +133,17 @@ class Nature:
 
     def __init__(self, problem: CSSP | HCSSP, policy: Policy) -> None:
         procedure = problem if isinstance(problem, HCSSP) else None
-        if procedure is not None and isinstance(policy, ProcedurePolicy):
-            policy = policy if policy.problem is problem else policy.under(procedure)
-            chain = induced_chain(*policy_chain(policy))
-            self._actions: Sequence[Hashable] = FlatActionLabels(procedure.flattening)
-        elif isinstance(problem, CSSP) and not isinstance(policy, ProcedurePolicy):
-            chain, self._actions = induced_chain(problem, policy), problem.action_labels
-        else:
-            raise mismatch(problem, policy)
+        chain = induced_chain(problem, policy)
         chain.require_proper()
         flat = chain.problem
         self.aim = aim = Aim.of(problem)
         self._problem, self._chain, self._inner = problem, chain, chain.inner
-        taken, chances = policy.taken
-        # The chain of a procedure's policy has no other rows than the policy's.
-        rows = taken if procedure is None else np.arange(len(taken))
         place = np.full(flat.num_states, -1)
         place[self._inner] = np.arange(len(self._inner))
-        reached = place[flat.row_state[rows]] >= 0
-        rows = rows[reached]
-        # The rows that are taken, as rows of the problem; the state of each among the inner ones, and how
+        rows = np.flatnonzero(place[flat.row_state] >= 0)
+        # The rows that are reached, as rows of the chain; the state of each among the inner ones, and how
         # probable it is there. A policy that is not randomised has one in each state.
-        self._taken, self._chance = taken[reached], chances[reached]
+        self._taken, self._chance = rows, chain.chances[rows]
         self._place: IntArray = place[flat.row_state[rows]]
         found = outcomes_of_rows(flat, rows).possible()
         self._heads: IntArray = found.states
@@ -321,7 +309,7 @@ class Nature:
 
     def _action(self, row: int) -> Hashable:
         """The label of the action that is a row."""
-        return self._actions[int(self._taken[row])]
+        return self._chain.problem.action_labels[int(self._taken[row])]
 
     def _successor(self, outcome: int) -> Hashable:
         """The label of the state that an outcome reaches; that of the exit, with its activity, if it is one.
@@ -338,7 +326,7 @@ class Nature:
             return own
         index = int(np.searchsorted(flattening.state_offset, state, side="right")) - 1
         activity = self._problem.activities[index]
-        local = np.array([self._taken[row] - flattening.row_offset[index]])
+        local = np.array([self._chain.rows[self._taken[row]] - flattening.row_offset[index]])
         found = outcomes_of_rows(activity.cssp, local)
         paid = flattening.counted_costs(
             index, found.costs(local, activity.cssp.costs, activity.cssp.transition_costs)

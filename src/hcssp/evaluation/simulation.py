@@ -40,14 +40,15 @@ from typing import NamedTuple, cast, overload
 import numpy as np
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
-from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
+from hcssp.cssp.policy import DeterministicPolicy, RandomisedPolicy
 from hcssp.cssp.transition_costs import outcomes_of_rows
 from hcssp.display import Picture
 from hcssp.errors import ImproperPolicy, InvalidProblem
-from hcssp.evaluation.chain import Policy, fitted, induced_chain, mismatch, policy_chain
+from hcssp.evaluation.chain import InducedChain, induced_chain
 from hcssp.numerics import tolerated
-from hcssp.procedure.model import HCSSP
-from hcssp.procedure.policy import ProcedurePolicy
+from hcssp.procedure.flattening import EventWay
+from hcssp.procedure.model import HCSSP, Problem
+from hcssp.procedure.policy import Policy, ProcedurePolicy
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ MAX_STEPS = 100_000
 MAX_MOVES = 100_000_000
 """All runs together make at most this many steps, which takes about ten seconds."""
 
-_NOTHING = -1
+NOTHING = -1
 """The step begins no activity."""
 
 
@@ -253,10 +254,6 @@ class Leg(NamedTuple):
 
 @overload
 def simulate(
-    problem: CSSP, policy: Policy, runs: int = ..., seed: int = ..., max_steps: int = ...
-) -> Simulation: ...
-@overload
-def simulate(
     problem: HCSSP,
     policy: ProcedurePolicy,
     runs: int = ...,
@@ -266,15 +263,16 @@ def simulate(
 ) -> ProcedureSimulation: ...
 @overload
 def simulate(
-    problem: CSSP | HCSSP,
-    policy: Policy | ProcedurePolicy,
+    problem: Problem,
+    policy: Policy,
     runs: int = ...,
     seed: int = ...,
     max_steps: int = ...,
+    on_progress: Callable[[int], None] | None = ...,
 ) -> Simulation: ...
 def simulate(
-    problem: CSSP | HCSSP,
-    policy: Policy | ProcedurePolicy,
+    problem: Problem,
+    policy: Policy,
     runs: int = 10_000,
     seed: int = 0,
     max_steps: int = MAX_STEPS,
@@ -307,26 +305,23 @@ def simulate(
     """
     require_positive(runs=runs, max_steps=max_steps)
     generator = np.random.default_rng(seed)
-    begins = None
-    if isinstance(problem, HCSSP) and isinstance(policy, ProcedurePolicy):
-        procedure = policy if policy.problem is problem else policy.under(problem)
-        followed, steps, begins = _procedure_steps(procedure)
-        starts = np.full(runs, problem.flattening.start)
-        executions = np.zeros((runs, problem.num_activities), dtype=np.int64)
-    elif isinstance(problem, HCSSP) or isinstance(policy, ProcedurePolicy):
-        raise mismatch(problem, policy)
+    chain = induced_chain(problem, policy)
+    followed, procedure = chain.problem, problem if isinstance(problem, HCSSP) else None
+    if procedure is None:
+        starts = draw_starts(followed, generator.random(runs))
     else:
-        followed, steps = problem, steps_of(problem, policy)
-        starts = draw_starts(problem, generator.random(runs))
+        chain.require_proper()
+        starts = np.full(runs, procedure.flattening.start)
+    executions = np.zeros((runs, len(problem.cssps)), dtype=np.int64)
+    steps = steps_of(problem, chain)
     walk = Walk(followed, steps, starts, generator)
     totals = np.zeros((len(followed.cost_names), runs))
     lengths = np.zeros(runs, dtype=np.int64)
     for under_way, taken in walk.go(max_steps):
         totals[:, under_way] += steps.costs(followed, taken)
         lengths[under_way] += 1
-        if begins is not None:
-            begun = begins[taken] != _NOTHING
-            executions[under_way[begun], begins[taken][begun]] += 1
+        begun = steps.begins[taken]
+        executions[under_way[begun != NOTHING], begun[begun != NOTHING]] += 1
         if on_progress is not None:
             on_progress(runs - len(walk.runs))
     truncated = np.zeros(runs, dtype=np.bool_)
@@ -339,13 +334,18 @@ def simulate(
             int(lengths.max()),
         )
     record = (totals, lengths, truncated, followed.cost_names, followed.bounds, seed)
-    if isinstance(problem, HCSSP):
-        names = tuple(activity.name for activity in problem.activities)
-        return ProcedureSimulation(*record, names, executions)
-    return Simulation(*record)
+    if procedure is None:
+        return Simulation(*record)
+    names = tuple(activity.name for activity in procedure.activities)
+    return ProcedureSimulation(*record, names, executions)
 
 
-def narrate(problem: CSSP, policy: Policy, seed: int = 0, max_steps: int = MAX_STEPS) -> Iterator[Step]:
+def narrate(
+    problem: CSSP,
+    policy: DeterministicPolicy | RandomisedPolicy,
+    seed: int = 0,
+    max_steps: int = MAX_STEPS,
+) -> Iterator[Step]:
     """Follow one run step by step; it ends in a goal, or after `max_steps` with a warning in the log.
 
     Parameters
@@ -355,16 +355,17 @@ def narrate(problem: CSSP, policy: Policy, seed: int = 0, max_steps: int = MAX_S
     """
     require_positive(max_steps=max_steps)
     generator = np.random.default_rng(seed)
-    steps = steps_of(problem, policy)
-    walk = Walk(problem, steps, draw_starts(problem, generator.random(1)), generator)
+    chain = induced_chain(problem, policy)
+    steps, followed = steps_of(problem, chain), chain.problem
+    walk = Walk(followed, steps, draw_starts(followed, generator.random(1)), generator)
     for _, step in walk.go(max_steps):
         (taken,) = step
         row = int(steps.row[taken])
         yield Step(
-            state=problem.state_labels[int(problem.row_state[row])],
-            action=problem.action_labels[row],
-            costs=dict(zip(problem.cost_names, steps.costs(problem, step)[:, 0].tolist(), strict=True)),
-            successor=problem.state_labels[int(steps.state[taken])],
+            state=followed.state_labels[int(followed.row_state[row])],
+            action=followed.action_labels[row],
+            costs=dict(zip(followed.cost_names, steps.costs(followed, step)[:, 0].tolist(), strict=True)),
+            successor=followed.state_labels[int(steps.state[taken])],
         )
     if len(walk.runs):
         logger.warning("the run had not reached a goal after %d steps", max_steps)
@@ -374,27 +375,24 @@ def narrate_procedure(policy: ProcedurePolicy, seed: int = 0, max_steps: int = M
     """Follow one run, event by event; it ends at the end, or is cut off after `max_steps`."""
     require_positive(max_steps=max_steps)
     hierarchy, flattening = policy.problem, policy.problem.flattening
-    chain, steps, begins = _procedure_steps(policy)
-    flat_rows, _ = policy.taken
-    walk = Walk(chain, steps, np.array([flattening.start]), np.random.default_rng(seed))
+    chain = induced_chain(hierarchy, policy)
+    chain.require_proper()
+    steps, followed = steps_of(hierarchy, chain), chain.problem
+    walk = Walk(followed, steps, np.array([flattening.start]), np.random.default_rng(seed))
     leg: Leg | None = None
     actions: list[Action] = []
     for _, step in walk.go(max_steps):
         (taken,) = step
         row = int(steps.row[taken])
-        state = int(chain.row_state[row])
+        state, action = int(followed.row_state[row]), followed.action_labels[row]
         if state < flattening.num_event_states:
             event, entry = flattening.event_states[state]
-            choice = hierarchy.choices[int(flattening.event_row_choice[flat_rows[row]])].name
-            begun = int(begins[taken])
-            activity = None if begun == _NOTHING else hierarchy.activities[begun].name
-            leg = Leg(hierarchy.events[event], entry, choice, activity, (), None)
+            begun = int(steps.begins[taken])
+            activity = None if begun == NOTHING else hierarchy.activities[begun].name
+            leg = Leg(hierarchy.events[event], entry, str(action), activity, (), None)
         else:
-            number = int(np.searchsorted(flattening.state_offset, state, side="right")) - 1
             _, label = cast("tuple[str, Hashable]", flattening.state_labels[state])
-            cssp = hierarchy.activities[number].cssp
-            action = cssp.action_labels[int(flat_rows[row] - flattening.row_offset[number])]
-            costs = dict(zip(chain.cost_names, steps.costs(chain, step)[:, 0].tolist(), strict=True))
+            costs = dict(zip(followed.cost_names, steps.costs(followed, step)[:, 0].tolist(), strict=True))
             actions.append(Action(label, action, costs))
         reached = int(steps.state[taken])
         if leg is not None and reached < flattening.num_event_states:
@@ -418,9 +416,11 @@ class Steps:
     state
         Where each step leads.
     row
-        The row that is taken with each step.
+        The row that is taken with each step, of the chain.
     entry
         The place of each step in the costs of single transitions; -1 if it costs what its row costs.
+    begins
+        The activity that begins with each step; :data:`NOTHING` if none does.
     """
 
     start: IntArray
@@ -428,6 +428,7 @@ class Steps:
     state: IntArray = field(repr=False)
     row: IntArray = field(repr=False)
     entry: IntArray = field(repr=False)
+    begins: IntArray = field(repr=False)
     _cumulated: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -461,31 +462,41 @@ class Steps:
         return stuck
 
 
-def steps_of(problem: CSSP, policy: Policy) -> Steps:
-    """What can happen next under `policy`.
+def steps_of(problem: Problem, chain: InducedChain) -> Steps:
+    """What can happen next on the chain of a policy of `problem`.
 
-    Raises
-    ------
-    InvalidProblem
-        If the policy does not fit the problem.
+    Choices are read from the procedure: on the chain two outcomes that lead to the same state are one.
     """
-    policy = fitted(problem, policy)
-    if isinstance(policy, DeterministicPolicy):
-        rows: IntArray = policy.rows[policy.rows != NO_ROW]
-        weights = np.ones(len(rows))
-    else:
-        rows = np.flatnonzero(policy.probabilities > 0.0)
-        weights = policy.probabilities[rows]
-    found = outcomes_of_rows(problem, rows).possible()
-    each = found.lengths
-    counts = np.bincount(problem.row_state[rows], weights=each, minlength=problem.num_states)
+    counts: list[int] = []
+    probabilities, states, begins = list[FloatArray](), list[IntArray](), list[IntArray]()
+    for ways in _ways_of_choices(problem, chain) if isinstance(problem, HCSSP) else ():
+        counts.append(sum(len(way.starts) for way in ways))
+        for probability, runs, starts, shares in ways:
+            probabilities.append(probability * shares)
+            states.append(starts if runs is None else problem.procedure.flattening.flat_state(runs)[starts])
+            begins.append(np.full(len(starts), NOTHING if runs is None else runs))
+    inside = outcomes_of_rows(chain.problem, np.arange(len(counts), len(chain.rows))).possible()
+    lengths = np.concatenate([np.array(counts, dtype=np.int64), inside.lengths])
+    outside = sum(counts)
     return Steps(
-        start=np.concatenate([[0], np.cumsum(counts.astype(np.int64))]),
-        probabilities=found.probabilities * np.repeat(weights, each),
-        state=found.states,
-        row=np.repeat(rows, each),
-        entry=found.entry,
+        start=np.append(0, np.cumsum(lengths))[chain.problem.row_start],
+        probabilities=np.repeat(chain.chances, lengths)
+        * np.concatenate([*probabilities, inside.probabilities]),
+        state=np.concatenate([*states, inside.states]).astype(np.int64),
+        row=np.repeat(np.arange(len(chain.rows)), lengths),
+        entry=np.concatenate([np.full(outside, -1), inside.entry]),
+        begins=np.concatenate([*begins, np.full(len(inside.states), NOTHING)]),
     )
+
+
+def _ways_of_choices(problem: HCSSP, chain: InducedChain) -> Iterator[list[EventWay]]:
+    """For each row of the chain that is a choice, the ways that it may go."""
+    flattening = problem.flattening
+    chosen = chain.rows[chain.rows < flattening.num_event_rows]
+    for row, choice in enumerate(flattening.event_row_choice[chosen].tolist()):
+        _, entry = flattening.event_states[int(chain.problem.row_state[row])]
+        outcomes = problem.choices[choice].outcomes
+        yield [flattening.event_way(each, entry) for each in outcomes if each.probability > 0.0]
 
 
 def draw_starts(problem: CSSP, chances: FloatArray) -> IntArray:
@@ -554,50 +565,6 @@ class Walk:
     def _forget(self, ended: BoolArray) -> None:
         if ended.any():
             self.runs, self.states = self.runs[~ended], self.states[~ended]
-
-
-def _procedure_steps(policy: ProcedurePolicy) -> tuple[CSSP, Steps, IntArray]:
-    """A policy's chain, the steps that are possible on it, and the activity that begins with each step.
-
-    Rows are those of the chain. Choices are read from the procedure: on the chain two outcomes that lead to
-    the same state are one.
-
-    Raises
-    ------
-    ImproperPolicy
-        If the end is not reached almost surely.
-    """
-    flattening, (rows, chances) = policy.problem.flattening, policy.taken
-    chain, only_policy = policy_chain(policy)
-    induced_chain(chain, only_policy).require_proper()
-    at_events = int(np.searchsorted(rows, flattening.num_event_rows))
-    counts = np.zeros(len(rows), dtype=np.int64)
-    # A procedure that ends where it starts has no steps at all.
-    probabilities: list[FloatArray] = [np.zeros(0)]
-    states: list[IntArray] = [np.zeros(0, dtype=np.int64)]
-    begins: list[IntArray] = [np.zeros(0, dtype=np.int64)]
-    for row in range(at_events):
-        _, entry = flattening.event_states[int(chain.row_state[row])]
-        for outcome in flattening.problem.choices[int(flattening.event_row_choice[rows[row]])].outcomes:
-            if outcome.probability > 0.0:
-                probability, runs, starts, shares = flattening.event_way(outcome, entry)
-                counts[row] += len(starts)
-                probabilities.append(probability * chances[row] * shares)
-                states.append(starts if runs is None else flattening.flat_state(runs)[starts])
-                begins.append(np.full(len(starts), _NOTHING if runs is None else runs))
-    inside = outcomes_of_rows(chain, np.arange(at_events, len(rows))).possible()
-    counts[at_events:] = inside.lengths
-    steps = Steps(
-        start=np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])[chain.row_start],
-        probabilities=np.concatenate(
-            [*probabilities, inside.probabilities * np.repeat(chances[at_events:], inside.lengths)]
-        ),
-        state=np.concatenate([*states, inside.states]).astype(np.int64),
-        row=np.repeat(np.arange(len(rows)), counts),
-        entry=np.concatenate([np.full(sum(map(len, states)), -1), inside.entry]),
-    )
-    begins.append(np.full(len(inside.states), _NOTHING))
-    return chain, steps, np.concatenate(begins)
 
 
 def _quantile(level: float) -> float:

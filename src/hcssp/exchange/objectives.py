@@ -44,12 +44,12 @@ from hcssp.dual.ascent import Ascent, seek_feasible
 from hcssp.dual.oracle import Oracle
 from hcssp.dual.oracles import oracle_of
 from hcssp.errors import DeadEnd, InvalidCertificate, InvalidProblem, NotProven, OutOfPrecision
-from hcssp.evaluation.chain import Policy, induced_chain, mismatch
+from hcssp.evaluation.chain import induced_chain
 from hcssp.evaluation.exact import expected_remaining
 from hcssp.exchange.models import ExplicitModel
 from hcssp.exchange.properties import Objective, Query
 from hcssp.numerics import FEASIBILITY_TOLERANCE, OPTIMALITY_TOLERANCE
-from hcssp.procedure.policy import ProcedurePolicy
+from hcssp.procedure.policy import Policy
 from hcssp.proofs.assembly import certificate_of
 from hcssp.proofs.search_record import SearchRecord, write_down
 from hcssp.solving.maximisation import Gains, shaped
@@ -241,7 +241,7 @@ def _refutation(problem: CSSP) -> Certificate | None:
     return None
 
 
-def proven_costs(question: Reduced, policy: Policy | ProcedurePolicy) -> tuple[Fraction, ...] | None:
+def proven_costs(question: Reduced, policy: Policy) -> tuple[Fraction, ...] | None:
     """Upper bounds on the signed costs of a policy, verified in rational numbers; None if they do not hold.
 
     A vector of values bounds an expectation from above if in every state that the policy reaches it is at
@@ -249,8 +249,6 @@ def proven_costs(question: Reduced, policy: Policy | ProcedurePolicy) -> tuple[F
     and probabilities are proportions.
     """
     problem = question.problem
-    if isinstance(policy, ProcedurePolicy):
-        raise mismatch(problem, policy)
     chain = induced_chain(problem, policy)
     if not chain.is_proper:
         return None

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hcssp.cssp.arrays import index_type, joined_spans
-from hcssp.cssp.labels import LazyLabels
+from hcssp.cssp.labels import LazyLabels, SelectedLabels
 from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.errors import InvalidProblem
@@ -119,7 +119,7 @@ class Flattening:
     def row_name(self, row: int) -> str:
         """A flat row, for people."""
         state = int(np.searchsorted(self.row_start, row, side="right")) - 1
-        label, action = self.state_labels[state], FlatActionLabels(self)[row]
+        label, action = self.state_labels[state], self.action_labels[row]
         return f"state {label!r}, action {action!r} (flat row {row})"
 
     def event_state(self, event: int, entry: Hashable | None = None) -> int:
@@ -266,28 +266,36 @@ class Flattening:
         """The flat problem: the primary cost and one cost for each constraint, called by its name."""
         return self.assembled()
 
-    def assembled(self) -> CSSP:
-        """The flat problem, made again and not kept."""
-        problem = self.problem
-        every = range(problem.num_activities)
-        events = self.event_transitions
+    def assembled(self, rows: IntArray | None = None) -> CSSP:
+        """The flat problem, made again and not kept; with all rows, or those given alone, ascending."""
+        every = range(self.problem.num_activities)
+        own: list[IntArray | None] = [None for _ in every]
+        events, event_costs = self.event_transitions, self.event_costs
+        row_start, offsets = self.row_start, self.row_offset
+        actions = self.action_labels
+        if rows is not None:
+            row_start, offsets = np.searchsorted(rows, row_start), np.searchsorted(rows, offsets)
+            own = [rows[slice(*offsets[k : k + 2].tolist())] - self.row_offset[k] for k in every]
+            chosen = rows[: offsets[0]]
+            events, event_costs = events[chosen], event_costs[:, chosen]
+            actions = SelectedLabels(actions, rows)
         # Copies, because adding up works in place.
         first = (events.data.copy(), events.indices.copy(), events.indptr)
-        blocks = [first, *(self.activity_entries(index) for index in every)]
+        blocks = [first, *(self.activity_entries(index, own[index]) for index in every)]
         goals = np.zeros(self.num_states, dtype=np.bool_)
         goals[self.end] = True
         return CSSP.unchecked(
             transitions=stack_entries(blocks, self.num_states),
-            row_start=self.row_start,
-            costs=np.hstack([self.event_costs, *(self.activity_costs(index) for index in every)]),
+            row_start=row_start,
+            costs=np.hstack([event_costs, *(self.activity_costs(index, own[index]) for index in every)]),
             initial=self.initial,
             goals=goals,
             cost_names=self.cost_names,
-            bounds=problem.bounds,
+            bounds=self.problem.bounds,
             state_labels=self.state_labels,
-            action_labels=FlatActionLabels(self),
+            action_labels=actions,
             transition_costs=TransitionCosts.stacked(
-                (int(self.row_offset[index]), self.activity_transition_costs(index)) for index in every
+                (int(offsets[index]), self.activity_transition_costs(index, own[index])) for index in every
             ),
         )
 
@@ -300,6 +308,11 @@ class Flattening:
     def state_labels(self) -> Sequence[Hashable]:
         """An event's name, or a pair of an activity's name and its own label; see the class."""
         return FlatStateLabels(self)
+
+    @property
+    def action_labels(self) -> Sequence[Hashable]:
+        """A choice's name, or the label of an activity's action; see the class."""
+        return FlatActionLabels(self)
 
     @property
     def initial(self) -> FloatArray:

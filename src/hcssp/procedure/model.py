@@ -533,6 +533,11 @@ class HCSSP(ProblemPicture):
         return self.flattening.cssp
 
     @property
+    def row_start(self) -> IntArray:
+        """Rows ``row_start[s]:row_start[s + 1]`` of the flat problem belong to its state ``s``."""
+        return self.flattening.row_start
+
+    @property
     def cssps(self) -> tuple[CSSP, ...]:
         """The C-SSPs of the activities."""
         return tuple(activity.cssp for activity in self.activities)
@@ -624,6 +629,10 @@ class HCSSP(ProblemPicture):
             If there is none; the message suggests the nearest.
         """
         return _position("activity", name, [activity.name for activity in self.activities])
+
+    def with_rows(self, rows: IntArray) -> CSSP:
+        """The flat problem with these rows alone, ascending; the others are never made."""
+        return self.flattening.assembled(rows)
 
     def with_bounds(self, bounds: Mapping[str, float] | None = None, **named: float) -> HCSSP:
         """The same problem under other bounds; those not named stay as they are.
@@ -913,10 +922,11 @@ Problem = CSSP | HCSSP
 
 - ``name``, ``description``, ``bounds``, ``reward``, ``primary_name``, ``constraint_names``,
   ``cost_names``, ``num_constraints``;
-- ``flat``, the one C-SSP that says the same, ``procedure``, the procedure that does, and ``cssps``, the
-  C-SSPs
-  of the activities: a flat problem is its own flat form and the one activity of a procedure;
-- ``with_bounds``, and ``policy``, the policy that takes given rows of the flat problem;
+- ``flat``, the one C-SSP that says the same, ``row_start``, which of its rows belong to which state,
+  ``procedure``, the procedure that says the same, and ``cssps``, the C-SSPs of the activities: a flat problem
+  is its own flat form and the one activity of a procedure;
+- ``with_bounds``, ``with_rows``, the flat problem with some of its rows, and ``policy``, the policy that
+  takes given rows of it;
 - ``is_limit``, ``probability_of`` and ``called``: what a constraint bounds, and what reports call it;
 - ``is_part``, whether it has states of an implicit problem that were not expanded, and ``implicit``, that
   problem if it is known.

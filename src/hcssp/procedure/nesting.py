@@ -493,7 +493,7 @@ def to_come(problem: HCSSP, uses: Sequence[Use]) -> Iterator[ToCome | None]:
     moves = _moves(problem)
     parts = _in_order(moves, events)
     for first in range(0, len(uses), _USES_AT_ONCE):
-        entries = _entries(problem, uses[first : first + _USES_AT_ONCE])
+        entries = entries_of(problem, uses[first : first + _USES_AT_ONCE])
         most = _most_executions(entries, parts, problem.num_events)
         with np.errstate(invalid="ignore"):
             # Rounded down, so that no loss is overstated.
@@ -529,8 +529,8 @@ def _moves(problem: HCSSP) -> csr_array:
     return csr_array((values, (rows, columns)), shape=(len(problem.choices), problem.num_events))
 
 
-def _entries(problem: HCSSP, uses: Sequence[Use]) -> FloatArray:
-    """With what probability each choice runs each of some uses at once; one column a use."""
+def entries_of(problem: HCSSP, uses: Sequence[Use]) -> FloatArray:
+    """With what probability each choice begins an execution of each of some uses; one column a use."""
     starting: defaultdict[int, list[int]] = defaultdict(list)
     for column, use in enumerate(uses):
         starting[use.start].append(column)

@@ -50,8 +50,7 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import UNDOMINATED, dominating_rows
 from hcssp.cssp.reachability import fewest_steps
 from hcssp.errors import ImproperPolicy, NotProven
-from hcssp.evaluation.chain import policy_chain
-from hcssp.evaluation.exact import expected_remaining
+from hcssp.evaluation.chain import induced_chain
 from hcssp.procedure.model import HCSSP, as_procedure
 from hcssp.procedure.policy import ProcedurePolicy
 from hcssp.proofs.events import certain_visits, event_values, parts_of, rounded_down
@@ -544,9 +543,10 @@ def proven_plan(layout: Layout, rows: IntArray, allowed: Sequence[float | Fracti
     allowed
         The largest costs that count as keeping the bounds; ``inf`` where there is none.
     """
-    chain, policy = policy_chain(ProcedurePolicy(layout.procedure, rows))
+    induced = induced_chain(layout.procedure, ProcedurePolicy(layout.procedure, rows))
+    chain = induced.problem
     try:
-        remaining = expected_remaining(chain, policy)
+        remaining = induced.remaining()
     except ImproperPolicy:
         return None
     # Where the plan never goes, nothing is known about it, and nothing need be.

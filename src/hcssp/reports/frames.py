@@ -5,13 +5,11 @@ from __future__ import annotations
 from math import nan
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from hcssp.contract.plan import Plan
-from hcssp.cssp.model import CSSP
-from hcssp.cssp.policy import DeterministicPolicy, RandomisedPolicy
 from hcssp.display import frame
-from hcssp.evaluation.chain import policy_chain
 from hcssp.evaluation.exact import expected_remaining
-from hcssp.procedure.policy import ProcedurePolicy
 from hcssp.reports.plan_text import activity_summaries
 
 if TYPE_CHECKING:
@@ -34,16 +32,12 @@ def policy_frame(plan: Plan) -> DataFrame:
     """
     policy = plan.policy
     made = policy.to_frame()
-    chain: CSSP
-    only: DeterministicPolicy | RandomisedPolicy
-    if isinstance(policy, ProcedurePolicy):
-        chain, only = policy_chain(policy)
-    else:
-        chain, only = policy.problem, policy
     # The frame has a line for each row that is taken.
-    acting = chain.row_state if isinstance(policy, ProcedurePolicy) else chain.row_state[policy.taken[0]]
+    rows, _ = policy.taken
+    acting = np.searchsorted(plan.problem.row_start, rows, side="right") - 1
     made["visits"] = (plan.evaluation or plan.evaluate()).visits[acting]
-    for name, values in zip(chain.cost_names, expected_remaining(chain, only), strict=True):
+    names = (plan.problem.primary_name, *plan.problem.constraint_names)
+    for name, values in zip(names, expected_remaining(plan.problem, policy), strict=True):
         made[f"{name} to go"] = values[acting]
     return made
 

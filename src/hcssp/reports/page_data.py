@@ -34,7 +34,7 @@ from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.product import joined_by_level
 from hcssp.errors import UnknownName
-from hcssp.evaluation.chain import induced_chain, policy_chain
+from hcssp.evaluation.chain import induced_chain
 from hcssp.evaluation.exact import expected_remaining
 from hcssp.evaluation.robustness import Influence, influences
 from hcssp.evaluation.simulation import Simulation, Walk, steps_of
@@ -409,8 +409,8 @@ def draw_runs(policy: ProcedurePolicy, count: int, seed: int = 0, max_steps: int
         Where a run is cut off.
     """
     flattening = policy.problem.flattening
-    chain, only_policy = policy_chain(policy)
-    steps = steps_of(chain, only_policy)
+    induced = induced_chain(policy.problem, policy)
+    chain, steps = induced.problem, steps_of(policy.problem, induced)
     walk = Walk(chain, steps, np.full(count, flattening.start), np.random.default_rng(seed))
     states = np.full(count, flattening.start)
     passed = [states]
@@ -606,9 +606,8 @@ class PlanWriter:
         costs = {name: evaluation.cost(name) for name in evaluation.cost_names}
         aim, claim = Aim.of(problem), plan.claim
         drawn = draw_runs(plan.policy, self.runs, self.seed) if self.runs else []
-        chain, only_policy = policy_chain(plan.policy)
-        here = induced_chain(chain, only_policy).costs
-        to_go = np.nan_to_num(expected_remaining(chain, only_policy), nan=0.0)
+        here = induced_chain(problem, plan.policy).costs
+        to_go = np.nan_to_num(expected_remaining(problem, plan.policy), nan=0.0)
         figures = [aim.matrix @ here, aim.matrix @ to_go]
         activities = [self._activity(plan, aim, index, figures) for index in range(problem.num_activities)]
         return {

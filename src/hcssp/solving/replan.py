@@ -56,12 +56,12 @@ from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
 from hcssp.errors import BudgetSpent, ImproperPolicy, InvalidProblem
-from hcssp.evaluation.chain import policy_chain
-from hcssp.evaluation.exact import expected_remaining, expected_to_come
+from hcssp.evaluation.chain import induced_chain
+from hcssp.evaluation.exact import expected_remaining
 from hcssp.execution import Decision
 from hcssp.numerics import Tolerances
 from hcssp.procedure import HCSSP, ProcedurePolicy, as_procedure, as_procedure_policy
-from hcssp.procedure.nesting import enters
+from hcssp.procedure.nesting import entries_of
 from hcssp.procedure.product import rest_with_capacities
 from hcssp.procedure.rest import GO_ON, UNDER_WAY, Position, describe, inside, overspent, position_of, rest_of
 from hcssp.solving.maximisation import maximised_again
@@ -300,39 +300,16 @@ def _expected_to_be_left(
 def _costs_to_go(policy: ProcedurePolicy, states: Sequence[int]) -> FloatArray:
     """What comes from some flat states on, a row each: of each cost, and how often limited uses are run."""
     problem, flattening = policy.problem, policy.problem.flattening
-    is_plain = flattening.separable and not policy.is_randomised
-    if is_plain and all(constraint.per is None for constraint in problem.constraints):
-        return expected_to_come(policy, states)
-    chain, only_policy = policy_chain(policy)
-    costs, entries = _plain_costs(policy, chain)
-    counted = chain.derive(
-        costs=np.vstack([costs, entries]),
-        cost_names=tuple(map(str, range(len(costs) + len(entries)))),
-        bounds=np.full(len(costs) + len(entries) - 1, inf),
-    )
-    remaining = expected_remaining(counted, only_policy.under(counted))
-    return remaining[:, list(states)].T
-
-
-def _plain_costs(policy: ProcedurePolicy, chain: CSSP) -> tuple[FloatArray, FloatArray]:
-    """What the chain's rows cost, without what choices count as; and how often they run each limited use."""
-    problem, flattening = policy.problem, policy.problem.flattening
-    rows = policy.taken[0]
-    chosen = rows[rows < flattening.num_event_rows]
-    costs = np.array(chain.costs)
-    costs[:, : len(chosen)] = 0.0
     limited = [constraint.per for constraint in problem.constraints if constraint.per is not None]
-    entries = np.zeros((len(limited), costs.shape[1]))
-    for row, choice in enumerate(flattening.event_row_choice[chosen].tolist()):
-        made = problem.choices[choice]
-        for number, per in enumerate(limited):
-            use = problem.uses[per.use]
-            entries[number, row] = sum(
-                outcome.probability
-                for outcome in made.outcomes
-                if outcome.runs is None and enters(use, made.event, outcome.event)
-            )
-    return costs, entries
+    if not limited:
+        return expected_remaining(problem, policy)[:, list(states)].T
+    chain = induced_chain(problem, policy)
+    choices = flattening.event_row_choice[chain.rows[chain.rows < flattening.num_event_rows]]
+    costs, entries = chain.problem.costs.copy(), np.zeros((len(limited), chain.problem.num_rows))
+    # What a choice counts as is not spent.
+    costs[:, : len(choices)] = 0.0
+    entries[:, : len(choices)] = entries_of(problem, [problem.uses[per.use] for per in limited])[choices].T
+    return chain.paying(np.vstack([costs, entries])).remaining()[:, list(states)].T
 
 
 def carried_over(policy: Policy, rest: Problem, entry: Hashable | None = None) -> Policy:

@@ -20,7 +20,6 @@ from hcssp.contract.plan import Plan
 from hcssp.contract.progress import (
     Gap,
     Policies,
-    Policy,
     Progress,
     Stop,
     StopCriterion,
@@ -179,7 +178,7 @@ class Findings:
         problem, progress, optimality = self.problem, self.progress, self.tolerances.optimality
         policy = progress.incumbent
         if policy is not None and policy.problem is not problem and self.searched is not problem:
-            policy = _under(policy, problem)
+            policy = policy.under(problem)
         evaluation: Evaluation | None = None
         # The plan keeps what was learnt; the factors of its last policies would lie beside those made here.
         memory.release()
@@ -280,10 +279,6 @@ def _continued(problem: ImplicitCSSP, start: Plan, expansion: Expansion) -> Plan
     bounds = dict(zip(problem.constraint_names, start.problem.bounds.tolist(), strict=True))
     now = under_bounds_of(expansion.part(), problem.with_bounds(bounds))
     return replace(start, problem=now, found_policy=lifted(policy, now), evaluation=None)
-
-
-def _under(policy: Policy, problem: Any) -> Policy:
-    return policy.under(problem)
 
 
 def _can_end(problem: Problem) -> bool:

@@ -28,13 +28,13 @@ from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.contract.progress import Policies, Stop, criteria_of
 from hcssp.contract.proof import Infeasible
 from hcssp.contract.solver import Memory
-from hcssp.cssp.labels import SelectedLabels
-from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
-from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
+from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.product import with_used
 from hcssp.display import Card
 from hcssp.errors import DeadEnd, ImproperPolicy, InvalidProblem, UnsupportedProblem
-from hcssp.evaluation.exact import evaluate, expected_remaining
+from hcssp.evaluation.chain import induced_chain
+from hcssp.evaluation.exact import evaluate
 from hcssp.numerics import broken
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.parts import part_of
@@ -170,32 +170,25 @@ def why(
         # A single problem has no events, whatever its states are called.
         at = (problem.activities[0].name, at)
     state, name = _find(problem, at)
-    flat = problem.flattening.cssp
-    rows = evaluated.policy.rows
-    visits = evaluated.costs.visits
+    rows, visits = evaluated.policy.rows, evaluated.costs.visits
     if rows[state] == NO_ROW or not visits[state] > 0.0:
         raise InvalidProblem(
             [f"the plan never reaches {name}, so it does nothing there; ask about another place"]
         )
-    policy = flat.policy(rows, evaluated.policy.extra)
-    comes = probability_of(policy, state, visits)
+    comes, labels = probability_of(evaluated, state), problem.flattening.action_labels
     taken = evaluated.policy.mixed().get(state, ((int(rows[state]), 1.0),))
     found = []
-    for row in range(int(flat.row_start[state]), int(flat.row_start[state + 1])):
+    for row in range(*problem.row_start[state : state + 2].tolist()):
         if all(row != own for own, _ in taken):
             forced = _forced(evaluated, state, row, stop) if best else _nothing(evaluated)
             otherwise = forced.policy.rows if forced.found else None
             once = deviating_once(evaluated, state, row, comes, otherwise)
-            there = 0.0
-            if forced.found:
-                # Evaluated by code that no solver uses, as every plan.
-                own = flat.policy(forced.policy.rows, forced.policy.extra)
-                there = probability_of(own, state, forced.costs.visits)
+            there = probability_of(forced, state) if forced.found else 0.0
             costs, keeps = (None, False) if once is None else (once.costs, once.keeps_bounds)
-            found.append(Alternative(str(flat.action_labels[row]), costs, keeps, forced, there))
-    chosen = str(flat.action_labels[int(rows[state])])
+            found.append(Alternative(str(labels[row]), costs, keeps, forced, there))
+    chosen = str(labels[int(rows[state])])
     if len(taken) > 1:
-        chosen = " or ".join(f"{flat.action_labels[row]} ({100 * share:.3g}%)" for row, share in taken)
+        chosen = " or ".join(f"{labels[row]} ({100 * share:.3g}%)" for row, share in taken)
     return Reasons(evaluated, name, chosen, comes, tuple(found))
 
 
@@ -274,18 +267,8 @@ def _in_activity(
 
 def _without(cssp: CSSP, state: int, row: int) -> tuple[CSSP, IntArray]:
     """The problem with one row in a state, and which rows of the original are left."""
-    keep: BoolArray = cssp.row_state != state
-    keep[row] = True
-    kept = np.flatnonzero(keep)
-    counts = np.bincount(cssp.row_state[kept], minlength=cssp.num_states)
-    changed = cssp.derive(
-        transitions=cssp.transitions[kept],
-        row_start=np.concatenate(([0], np.cumsum(counts))),
-        costs=cssp.costs[:, kept],
-        action_labels=SelectedLabels(cssp.action_labels, kept),
-        transition_costs=None if cssp.transition_costs is None else cssp.transition_costs.take(kept),
-    )
-    return changed, kept
+    kept = np.flatnonzero((cssp.row_state != state) | (np.arange(cssp.num_rows) == row))
+    return cssp.with_rows(kept), kept
 
 
 def _solved(
@@ -350,15 +333,22 @@ def reported_costs(plan: ProcedurePlan) -> FloatArray:
     return costs
 
 
-def probability_of(policy: DeterministicPolicy | RandomisedPolicy, state: int, visits: FloatArray) -> float:
-    """The probability that a policy reaches a state: its visits by those of a run that begins there."""
-    flat = policy.problem
-    if policy.rows[state] == NO_ROW or not visits[state] > 0.0:
+def probability_of(plan: ProcedurePlan, state: int) -> float:
+    """The probability that a plan reaches a flat state: its visits by those of a run that begins there."""
+    visits = plan.costs.visits[state]
+    if plan.policy.rows[state] == NO_ROW or not visits > 0.0:
         return 0.0
-    initial = np.zeros(flat.num_states)
+    chain = induced_chain(plan.problem, plan.policy).starting(_only(plan.problem, state))
+    found = chain.absorbed()
+    from_there = 1.0 if found is None else found.visits[np.searchsorted(chain.inner, state)]
+    return float(min(1.0, visits / from_there))
+
+
+def _only(problem: HCSSP, state: int) -> FloatArray:
+    """The distribution that has only one flat state."""
+    initial = np.zeros(problem.flattening.num_states)
     initial[state] = 1.0
-    from_there = evaluate(flat.derive(initial=initial), policy).visits[state]
-    return float(min(1.0, visits[state] / from_there))
+    return initial
 
 
 def deviating_once(
@@ -378,29 +368,24 @@ def deviating_once(
         Rows to follow where the plan says nothing; None for none.
     """
     problem = plan.problem
-    flat, rows = problem.flattening.cssp, plan.policy.rows.copy()
+    rows = plan.policy.rows
     if otherwise is not None:
         rows = np.where(rows == NO_ROW, otherwise, rows)
-    losses = _losses(problem)
-    counting = flat.derive(
-        costs=np.vstack([flat.costs, losses]),
-        cost_names=(*flat.cost_names, *(f"losses {place}" for place in range(len(losses)))),
-        bounds=np.concatenate([flat.bounds, np.full(len(losses), np.inf)]),
-    )
-    after = flat.transitions[[row]].toarray()[0]
-    # Both at once, so that both are known: what follows the deviation, and what would have followed.
-    begun = 0.5 * after
-    begun[state] += 0.5
+    chain = induced_chain(problem, problem.policy(rows, plan.policy.extra))
+    taken = problem.with_rows(np.array([row]))
+    after = taken.transitions.toarray()[0]
+    counting = chain.paying(np.vstack([chain.problem.costs, _losses(problem, chain.rows)]))
     try:
-        policy = flat.policy(rows, plan.policy.extra)
-        remaining = expected_remaining(counting.derive(initial=begun), policy)
+        # Both at once, so that both are known: what follows the deviation, and what would have followed.
+        remaining = counting.starting(0.5 * (after + _only(problem, state))).remaining()
     except ImproperPolicy:
         return None
     follows = after > 0.0
-    change = comes * (counting.costs[:, row] + remaining[:, follows] @ after[follows] - remaining[:, state])
-    sums = np.asarray(plan.costs.costs) + change[: len(flat.costs)]
+    own = np.append(taken.costs[:, 0], _losses(problem, np.array([row])))
+    change = comes * (own + remaining[:, follows] @ after[follows] - remaining[:, state])
+    sums = np.asarray(plan.costs.costs) + change[: len(taken.costs)]
     shown = sums.copy()
-    lost = change[len(flat.costs) :]
+    lost = change[len(taken.costs) :]
     executions = {each.name: each.expected_executions for each in plan.costs.limits}
     limits = [
         (place, each, each.per) for place, each in enumerate(problem.constraints, 1) if each.per is not None
@@ -414,14 +399,13 @@ def deviating_once(
     return Deviation(shown, not len(broken(sums[1:], problem.bounds)))
 
 
-def _losses(problem: HCSSP) -> FloatArray:
-    """For each limit of a use, how many executions fewer each flat row makes one expect."""
+def _losses(problem: HCSSP, rows: IntArray) -> FloatArray:
+    """For each limit of a use, how many executions fewer each of some flat rows makes one expect."""
     flattening = problem.flattening
     limits = [each.per for each in problem.constraints if each.per is not None]
-    losses = np.zeros((len(limits), flattening.cssp.num_rows))
+    losses = np.zeros((len(limits), len(rows)))
+    at_events = np.flatnonzero(rows < flattening.num_event_rows)
     for place, per in enumerate(limits):
-        of_choice = np.zeros(len(problem.choices))
-        for choice, loss in per.losses.items():
-            of_choice[choice] = loss
-        losses[place, : flattening.num_event_rows] = of_choice[flattening.event_row_choice]
+        choices = flattening.event_row_choice[rows[at_events]].tolist()
+        losses[place, at_events] = [per.losses.get(choice, 0.0) for choice in choices]
     return losses
