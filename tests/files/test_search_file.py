@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hazard_grid import stages
 from hcssp.checker.checking import check
 from hcssp.contract.plan import Plan
 from hcssp.contract.progress import MaxIterations, Progress
@@ -18,7 +19,6 @@ from hcssp.files.search_file import load_search, save_search
 from hcssp.methods.policy_branching import PolicySearch
 from hcssp.procedure import as_procedure
 from hcssp.proofs.search_record import SearchRecord
-from hcssp.scenarios.domains.hazard_grid import stages
 from hcssp.solving.solve import solve
 from hcssp.workers import open_workers
 from known_optima import KNOWN

@@ -232,11 +232,9 @@ class PlanDocument(CheckedDocument):
             name = about.get("name")
             called = f", called {name!r}" if isinstance(name, str) and name else ""
             raise InvalidPlan(
-                [
-                    f"{self.file}: this plan is for another problem{called} (its fingerprint is "
-                    f"{found[:12]}, that of this problem is {fingerprint[:12]}); solve this one, or name "
-                    "the plan's own problem, in its scale"
-                ]
+                f"{self.file}: this plan is for another problem{called} (its fingerprint is "
+                f"{found[:12]}, that of this problem is {fingerprint[:12]}); solve this one, or name "
+                "the plan's own problem, in its scale"
             )
 
     def plan(self, problem: HCSSP) -> ProcedurePlan:
@@ -348,7 +346,7 @@ class PlanDocument(CheckedDocument):
         try:
             found = plan.evaluated()
         except (ImproperPolicy, CostOverflow) as error:
-            raise InvalidPlan([f"{self.file}: {error}"]) from error
+            raise InvalidPlan(f"{self.file}: {error}") from error
         claimed = self.number("upper_bound", self.content.get("upper_bound"), inf)
         cost = found.cost(plan.problem.primary_name)
         if isfinite(claimed) and abs(claimed - cost) > CLAIM_TOLERANCE * max(abs(claimed), abs(cost)):

@@ -188,10 +188,8 @@ def problem_document(problem: HCSSP) -> dict[str, Any]:
     """
     if problem.reward is not None and problem.nesting is not None:
         raise InvalidProblem(
-            [
-                "a file cannot hold procedures inside procedures whose reward was maximised already; write "
-                f"the original, and say maximise: {problem.reward.name} in the file"
-            ]
+            "a file cannot hold procedures inside procedures whose reward was maximised already; write "
+            f"the original, and say maximise: {problem.reward.name} in the file"
         )
     model, drawing, per_event = _writable_model(problem), problem.drawing, problem.choices_per_event
     if model is not None:
