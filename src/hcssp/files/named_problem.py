@@ -14,7 +14,6 @@ from hcssp.errors import InvalidProblem
 from hcssp.exchange import MODEL_SUFFIXES, PPDDL_SUFFIXES
 from hcssp.parameters import Number
 from hcssp.procedure import HCSSP
-from hcssp.procedure.model import as_procedure
 from hcssp.scenarios.scenario import find_scenario
 
 if TYPE_CHECKING:
@@ -71,11 +70,11 @@ def find_problem(
 
     suffix = Path(name).suffix.lower()
     if suffix in PPDDL_SUFFIXES:
-        return as_procedure(_planned(name, parameters or {}, question or Question()))
+        return _planned(name, parameters or {}, question or Question()).procedure
     if question is not None and question.domain is not None:
         raise InvalidProblem(f"{name}: only problems in PPDDL have a domain in a file of its own")
     if suffix in MODEL_SUFFIXES:
-        return as_procedure(_asked(name, parameters or {}, question or Question()))
+        return _asked(name, parameters or {}, question or Question()).procedure
     if question is not None:
         message = "a problem file says itself what is minimised and where it ends"
         raise InvalidProblem(f"{name}: constants, costs and goals are asked of models; {message}")

@@ -68,7 +68,7 @@ from hcssp.files.atomic import CheckedDocument, write_atomically
 from hcssp.files.fingerprint import fingerprint as fingerprint_of
 from hcssp.files.fingerprint import unnamed
 from hcssp.numerics import CLAIM_TOLERANCE
-from hcssp.procedure import HCSSP, Activity, Flattening, ProcedurePolicy, as_procedure, as_single_policy
+from hcssp.procedure import HCSSP, Activity, Flattening, ProcedurePolicy
 from hcssp.procedure.model import EventState
 
 if TYPE_CHECKING:
@@ -530,12 +530,12 @@ def load_plan(path: str | Path, problem: Problem | ImplicitCSSP) -> Plan:
     if not problem.lists_states:
         return document.evaluated(document.implicit_plan(problem))
     document.check_problem(fingerprint_of(problem))
-    plan = document.plan(as_procedure(unnamed(problem)))
+    plan = document.plan(unnamed(problem).procedure)
     policy = plan.policy
     found: Plan
     if isinstance(problem, HCSSP):
         found = replace(plan, problem=problem, found_policy=policy.under(problem))
     else:
         parts = {each.name: getattr(plan, each.name) for each in fields(plan)}
-        found = Plan(**parts | {"problem": problem, "found_policy": as_single_policy(problem, policy)})
+        found = Plan(**parts | {"problem": problem, "found_policy": policy.activity(0).under(problem)})
     return document.evaluated(found)

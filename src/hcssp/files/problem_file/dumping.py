@@ -30,7 +30,7 @@ from hcssp.files.problem_file.schema import name_problem
 from hcssp.files.problem_file.tables import label_text, state_label
 from hcssp.procedure import HCSSP, Activity, Outcome
 from hcssp.procedure.description import used_procedures
-from hcssp.procedure.model import Floor, as_procedure, refuse_parts
+from hcssp.procedure.model import Floor, refuse_parts
 from hcssp.procedure.nesting import expand
 from hcssp.procedure.product import CapacityModel, capacity_model
 
@@ -143,7 +143,7 @@ def dump_problem(problem: CSSP | HCSSP, *, style: Literal["yaml", "json"] = "yam
     InvalidProblem
         If something has a name that a file cannot hold.
     """
-    procedure = as_procedure(problem)
+    procedure = problem.procedure
     refuse_parts(procedure)
     return written(problem_document(procedure), style)
 
