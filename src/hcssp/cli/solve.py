@@ -62,9 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--choices",
         choices=("per state", "per event"),
         metavar="HOW",
-        help="exact: 'per state' (the default, unless the file says otherwise) lets the choice at an event "
-        "depend on the state in which it is entered, 'per event' makes one choice for each event, as the "
-        "paper does",
+        help="exact and budget-allocation: 'per state' (the default, unless the file says otherwise) lets "
+        "the choice at an event depend on the state in which it is entered, 'per event' (the default of the "
+        "mode published) makes one choice for each event, as the paper does",
     )
     parser.add_argument(
         "--likelihoods",
@@ -153,7 +153,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         if arguments.time_limit is not None and Path(arguments.problem).suffix.lower() in MODEL_SUFFIXES:
             # There is no end to the states that a short model may have.
             interruption.allow(arguments.time_limit)
-        problem, start, record = _read(arguments, tolerances)
+        problem, start, record = _read(arguments, solver, tolerances)
         was_read = True
         printer.reward = problem.reward
         if arguments.out is not None:
@@ -335,13 +335,14 @@ def _hand_over(
             print(f"\nThe {what} drawn in {arguments.plot}.")
 
 
-def _read(arguments: argparse.Namespace, tolerances: Tolerances) -> tuple[HCSSP, Plan | None, SearchRecord]:
+def _read(
+    arguments: argparse.Namespace, solver: Solver, tolerances: Tolerances
+) -> tuple[HCSSP, Plan | None, SearchRecord]:
     """The problem, the plan to begin with if one is given and keeps the bounds, regions to go on with."""
+    from hcssp.contract.solver import as_chosen_by
     from hcssp.proofs.search_record import SearchRecord
 
-    loaded = load_problem(arguments)
-    if arguments.choices is not None:
-        loaded = loaded.choosing(arguments.choices)
+    loaded = as_chosen_by(solver, load_problem(arguments))
     if arguments.resume is not None:
         return where_it_was(arguments, loaded, tolerances)
     return with_bounds(loaded, arguments.bound), None, SearchRecord()

@@ -165,6 +165,21 @@ class Solver(Protocol):
         """Work on `problem`, yielding progress whose bounds hold at every instant."""
 
 
+def as_chosen_by(solver: Solver, problem: HCSSP) -> HCSSP:
+    """The problem for the plans that `solver` looks for: its method ``choosing`` says so, if it has one.
+
+    Raises
+    ------
+    UnsupportedProblem
+        If the problem asks for one choice per event, and the solver chooses per state.
+    """
+    choosing: Callable[[HCSSP], HCSSP] | None = getattr(solver, "choosing", None)
+    if choosing is None:
+        refuse_choices_per_event(problem, f"the method {solver.name!r}")
+        return problem
+    return choosing(problem)
+
+
 class SearchOptions(TypedDict, total=False):
     """How a search is done: keywords of :func:`hcssp.solve` and of methods that search."""
 

@@ -1,81 +1,141 @@
-r"""Choices per event: the exact method where an event has one choice, whatever state it is entered in.
+r"""Choices per event: plans that make one choice at an event, whatever state it is entered in.
 
-**Problem.** A procedure whose events may be entered in several states. A policy of
-:class:`~hcssp.methods.policy_branching.PolicyBranching` may choose in each of them; the paper's procedural
-policy assigns one value to each choice variable. Wanted is the best deterministic policy that does so.
+**Problem.** A procedure whose events may be entered in several states. A policy may choose in each of them;
+the paper's procedural policy assigns one value to each choice variable. Wanted is the best deterministic
+policy that does so.
 
-**Method.** Branch and bound over regions of policies, with two changes. A choice is branched on in all states
-of its event at once: one part makes it in none of them, the other in all of them. A region whose dual is one
-policy that mixes choices at an event is split at that event. Only policies that keep to one choice are
-accepted as incumbents.
+**Method.** Branch and bound over assignments. A node keeps some choices of the procedure, and a method works
+on the procedure that has no others. If an event with several choices is still entered in several states, that
+procedure is a relaxation: its first lower bound is that of the node, which is then split, one part for each
+choice at that event. Otherwise its plans make one choice per event, and the method goes on for as long as the
+node has the least bound. Until there is a plan, every second step goes to the newest node.
 
-**Guarantee.** The parts cover all policies with one choice per event, and the bound of a part holds for all
-policies in it. No certificate is written: the checker knows policies that choose in each state.
+**Guarantee.** The parts of a node cover all its policies with one choice per event, and what the method
+proves of a part holds for all policies in it. No certificate is written: the checker knows policies that
+choose in each state.
 """
 
 from __future__ import annotations
 
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from math import inf
+
 import numpy as np
 
-from hcssp.contract.solver import Context
-from hcssp.cssp.model import IntArray
-from hcssp.dual.ascent import Dual
-from hcssp.dual.flat import FlatOracle, FlatPoint
-from hcssp.methods.policy_branching import Node, PolicySearch, SearchParameters
+from hcssp.contract.progress import Progress
+from hcssp.contract.proof import Ending, Infeasible, Reason
+from hcssp.cssp.model import BoolArray
+from hcssp.errors import DeadEnd
+from hcssp.methods.best_first import BestFirst
 from hcssp.procedure.model import HCSSP
-from hcssp.ssp.scalar_problem import Region
+from hcssp.procedure.parts import Part, part_of
+from hcssp.procedure.policy import ProcedurePolicy
+
+Search = Callable[[HCSSP, float], Iterator[Progress]]
+"""A method on a problem in which it may choose per state; only plans below a cost are wanted."""
 
 
-class ChoicesPerEvent(PolicySearch[FlatPoint]):
-    """One run of the exact method over the policies with one choice per event."""
+@dataclass(frozen=True, eq=False)
+class _Assignment:
+    """The choices that are kept, a search over the procedure that has only these, and an event to decide."""
 
-    oracle: FlatOracle
+    kept: BoolArray
+    part: Part
+    steps: Iterator[Progress]
+    event: int | None
 
-    def __init__(self, problem: HCSSP, context: Context, began: float | None = None) -> None:
-        oracle = FlatOracle(problem.flat, affordable=True)
-        # Local search, symmetry and enumeration know nothing of events; a record would be no certificate.
-        parameters = SearchParameters(symmetry=False, enumeration=False)
-        own = Context(memory_limit=context.memory_limit, wanted_gap=context.wanted_gap)
-        super().__init__(oracle, problem, own, parameters, began)
-        flattening = problem.flattening
-        rows = range(len(oracle.row_state))
-        original = np.array([oracle.original_row(row) for row in rows], dtype=np.int64)
-        at_event = original < flattening.num_event_rows
-        # The choice and the event of each row, and -1 inside the activities.
-        self._choice: IntArray = np.full(len(original), -1, dtype=np.int64)
-        self._choice[at_event] = flattening.event_row_choice[original[at_event]]
-        events = np.array([choice.event for choice in problem.choices], dtype=np.int64)
-        self._event: IntArray = np.where(at_event, events[self._choice], -1)
 
-    def offer(self, dual: Dual[FlatPoint], rounds: int) -> None:
-        for point in dual.points:
-            if self._mixed_row(point) is None:
-                self.reporter.offer(point)
+def one_choice_per_event(problem: HCSSP, search: Search, wanted_gap: float = 0.0) -> Iterator[Progress]:
+    """The progress of `search` over the plans of `problem` with one choice per event.
 
-    def close(self, bound: float, node: Node, dual: Dual[FlatPoint]) -> None:
-        row = self._mixed_row(dual.support[0]) if bound < self.queue.cutoff and dual.support else None
-        if row is None:
-            super().close(bound, node, dual)
+    Parameters
+    ----------
+    problem
+        The problem.
+    search
+        A method.
+    wanted_gap
+        The relative gap at which the search may stop.
+    """
+    began, newest = time.perf_counter(), True
+    queue: BestFirst[_Assignment, ProcedurePolicy] = BestFirst(wanted_gap=wanted_gap)
+    # The progress of the node that the incumbent comes from.
+    found, holder = Progress(), None
+    iterations, reason = 0, Reason.PROVED
+
+    def snapshot(ending: Reason | None = None) -> Progress:
+        return replace(
+            found,
+            seconds=time.perf_counter() - began,
+            iterations=iterations,
+            lower_bound=queue.lower_bound,
+            upper_bound=queue.upper_bound,
+            incumbent=queue.incumbent,
+            stochastic=None,
+            infeasible=Infeasible() if ending is Reason.INFEASIBLE else None,
+            ending=None if ending is None else Ending(ending),
+            open_nodes=len(queue),
+        )
+
+    def begin(bound: float, kept: BoolArray) -> None:
+        try:
+            part = part_of(problem, kept)
+            node = _Assignment(
+                kept, part, search(part.problem.choosing("per state"), queue.upper_bound), _undecided(part)
+            )
+        except DeadEnd:
+            # Without the other choices the end cannot be reached.
             return
-        for child in self.children(bound, node, dual, row):
-            self.open(*child)
+        queue.push(bound, node)
 
-    def split(self, node: Node, row: int, dual: Dual[FlatPoint]) -> list[tuple[Region, int]]:
-        if self._event[row] < 0:
-            return super().split(node, row, dual)
-        here = self._event == self._event[row]
-        made = self._choice == self._choice[row]
-        return [
-            (node.region.forbid(np.flatnonzero(rows)), node.number) for rows in (here & ~made, here & made)
-        ]
+    begin(-inf, np.ones(len(problem.choices), dtype=np.bool_))
+    while queue.next_bound < queue.cutoff:
+        bound, node = queue.pop(newest=newest and queue.incumbent is None)
+        newest = not newest
+        try:
+            step = next(node.steps)
+        except DeadEnd:
+            if node.kept.all():
+                raise
+            continue
+        bound = max(bound, step.lower_bound)
+        iterations += step.iterations > 0
+        if node.event is not None:
+            if step.iterations == 0 and step.ending is None:
+                queue.push(bound, node)
+            elif step.infeasible is None:
+                for choice in node.part.problem.choices_at(node.event):
+                    begin(bound, _with_one(node, choice))
+        else:
+            policy = step.incumbent
+            if isinstance(policy, ProcedurePolicy) and step.upper_bound < queue.upper_bound:
+                queue.offer(step.upper_bound, node.part.lift(policy))
+                holder = node
+            if node is holder:
+                found = step
+            if step.ending is None:
+                queue.push(bound, node)
+            elif step.infeasible is None:
+                reason = step.ending.reason if bound <= queue.pruned_bound else reason
+                queue.prune(bound)
+        yield snapshot()
+    yield snapshot(Reason.INFEASIBLE if queue.lower_bound == inf else reason)
 
-    def _mixed_row(self, point: FlatPoint) -> int | None:
-        """A row at an event where the policy makes several choices; None if there is none."""
-        rows = point.rows[point.reached]
-        rows = rows[self._event[rows] >= 0]
-        first: dict[int, int] = {}
-        for row in rows.tolist():
-            event = int(self._event[row])
-            if self._choice[first.setdefault(event, row)] != self._choice[row]:
-                return int(row)
-        return None
+
+def _undecided(part: Part) -> int | None:
+    """The first event with several choices that is entered in several states; None if there is none."""
+    problem = part.problem
+    entered = Counter(event for event, _ in problem.flattening.event_states)
+    several = (event for event, states in entered.items() if states > 1)
+    return next((event for event in several if len(problem.choices_at(event)) > 1), None)
+
+
+def _with_one(node: _Assignment, choice: int) -> BoolArray:
+    """The kept choices without the others at the event of `choice`, a choice of the part."""
+    kept, part = node.kept.copy(), node.part
+    kept[[part.choices[each] for each in part.problem.choices_at(part.problem.choices[choice].event)]] = False
+    kept[part.choices[choice]] = True
+    return kept

@@ -91,22 +91,22 @@ class PolicyBranching:
     oracle
         Makes the oracle of a problem, for a problem whose shape allows a better one; None chooses.
     choices
-        ``"per event"``: one choice for each event, as in the paper
-        (:mod:`hcssp.methods.choices_per_event`), also where the problem does not ask for that. By default
-        what the problem says, see :meth:`hcssp.HCSSP.choosing`.
+        ``"per event"`` for one choice for each event, as in the paper
+        (:mod:`hcssp.methods.choices_per_event`), or ``"per state"``. By default what the problem says, see
+        :meth:`hcssp.HCSSP.choosing`.
     parameters
         Of the search.
     """
 
     evaluation: Evaluation = "auto"
     oracle: Callable[[Problem], Oracle[Any]] | None = None
-    choices: Choices = "per state"
+    choices: Choices | None = None
     parameters: SearchParameters = SearchParameters()
     name = "exact"
     uses_workers = True
 
     def __post_init__(self) -> None:
-        if self.choices not in get_args(Choices):
+        if self.choices is not None and self.choices not in get_args(Choices):
             raise UnknownName("way to choose", self.choices, get_args(Choices))
 
     def iterate(self, problem: Problem, context: Context | None = None) -> Iterator[Progress]:
@@ -114,9 +114,13 @@ class PolicyBranching:
         began = time.perf_counter()
         context = context or Context()
         if isinstance(problem, HCSSP) and self.choosing(problem).limits_choices:
-            from hcssp.methods.choices_per_event import ChoicesPerEvent
+            from hcssp.methods.choices_per_event import one_choice_per_event
 
-            yield from ChoicesPerEvent(problem, context, began).run()
+            def search(part: HCSSP, known_cost: float) -> Iterator[Progress]:
+                own = Context(known_cost, memory_limit=context.memory_limit, wanted_gap=context.wanted_gap)
+                return replace(self, choices=None).iterate(part, own)
+
+            yield from one_choice_per_event(problem, search, context.wanted_gap)
         elif context.workers is None:
             oracle = self.oracle_of(problem, context.memory)
             yield from PolicySearch(oracle, problem, context, self.parameters, began).run()
@@ -127,7 +131,7 @@ class PolicyBranching:
 
     def choosing(self, problem: HCSSP) -> HCSSP:
         """The problem for the plans that this method looks for."""
-        return problem.choosing("per event") if self.choices == "per event" else problem
+        return problem if self.choices is None else problem.choosing(self.choices)
 
     def oracle_of(self, problem: Problem, memory: Memory) -> Oracle[Any]:
         """The oracle of `problem`: the caller's own, or the one that `memory` keeps."""

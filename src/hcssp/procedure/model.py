@@ -724,7 +724,7 @@ class HCSSP(ProblemPicture):
         """The same problem for plans that choose ``"per state"`` or ``"per event"``.
 
         Per state, the choice at an event may depend on the state in which the event is entered. Per event, a
-        plan makes one choice, as in the paper; the exact method finds the best such plan.
+        plan makes one choice, as in the paper; the exact method and budget allocation find the best one.
 
         Raises
         ------
@@ -1015,7 +1015,8 @@ def refuse_choices_per_event(problem: Problem, what: str) -> None:
     if isinstance(problem, HCSSP) and problem.limits_choices:
         raise UnsupportedProblem(
             f"{what} chooses per state, and this problem asks for one choice per event; use the exact "
-            "method, or write 'choices: per state' (in Python problem.choosing('per state'))"
+            "method or budget allocation, or write 'choices: per state' (in Python "
+            "problem.choosing('per state'))"
         )
 
 

@@ -67,7 +67,7 @@ METHODS = {
             "budget-allocation",
             "the paper's branch and bound over the activities' budgets",
             ("hcssp.methods.paper", "BudgetAllocation"),
-            options=("iterations", "mode", "likelihoods"),
+            options=("iterations", "mode", "likelihoods", "choices"),
             counts="boxes",
             gap=1e-3,
         ),

@@ -29,7 +29,7 @@ from hcssp.contract.progress import (
     time_limit_of,
 )
 from hcssp.contract.proof import Ending, Infeasible, Interval, Proof, Reason, Trace, TracePoint
-from hcssp.contract.solver import Context, Memory, Problem, Solver, same_but_for_bounds
+from hcssp.contract.solver import Context, Memory, Problem, Solver, as_chosen_by, same_but_for_bounds
 from hcssp.cssp.model import FloatArray, RewardInterval, refuse_implicit
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.cssp.reachability import almost_sure, reachable
@@ -44,7 +44,7 @@ from hcssp.numerics import (
     PRUNE_TOLERANCE,
     Tolerances,
 )
-from hcssp.procedure.model import HCSSP, refuse_choices_per_event, refuse_parts
+from hcssp.procedure.model import HCSSP, refuse_parts
 from hcssp.procedure.policy import ProcedurePolicy
 from hcssp.procedure.validation import explaining_dead_ends
 from hcssp.proofs.search_record import SearchRecord
@@ -397,10 +397,8 @@ def solve(
     else:
         problem = problem.implicit
     solver = _solver(method, problem, policies)
-    if isinstance(solver, PolicyBranching):
-        problem = solver.choosing(problem) if isinstance(problem, HCSSP) else problem
-    elif isinstance(problem, HCSSP):
-        refuse_choices_per_event(problem, f"the method {solver.name!r}")
+    if isinstance(problem, HCSSP):
+        problem = as_chosen_by(solver, problem)
     if getattr(solver, "needs_all_states", True):
         refuse_implicit(problem, f"the method {solver.name!r}")
     if stop is None and gap is None:

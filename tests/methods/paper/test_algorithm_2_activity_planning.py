@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import inf
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from allocation_boxes import THREE_WAYS, in_a_row, ways
 from brute_force_procedures import brute_force_flat
+from hcssp.contract.progress import Progress
 from hcssp.methods.anytime import Anytime
 from hcssp.methods.paper import Instance, activity_planning
 from hcssp.methods.paper.activity_budget import within
@@ -110,13 +112,14 @@ def test_no_answer_depends_on_what_was_asked_before(shortcuts: bool) -> None:
 def test_what_rounding_leaves_undecided_is_not_impossible(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def undecided(*_: object) -> tuple[float, float, None]:
-        return 5.0, inf, None
+    def undecided(_: object) -> Iterator[Progress]:
+        yield Progress(lower_bound=5.0)
 
-    monkeypatch.setattr("hcssp.methods.paper.algorithms.prove", undecided)
+    monkeypatch.setattr("hcssp.methods.paper.instance.PolicySearch.run", undecided)
     instance = Instance(in_a_row([ways(*THREE_WAYS)], damage=3.5), shortcuts=True)
     answer = activity_planning(instance, 0, np.array([3.5]), inf)
-    assert (answer.plan, answer.lower_bound, answer.upper_bound) == (None, 5.0, inf)
+    # What the dual has found stays.
+    assert (answer.lower_bound, answer.upper_bound, answer.exact) == (5.0, 10.0, False)
     # Nor does it answer for smaller limits.
     monkeypatch.undo()
     assert activity_planning(instance, 0, np.array([3.25]), inf).upper_bound == 6.0

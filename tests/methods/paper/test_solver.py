@@ -24,9 +24,9 @@ from volume import some
 
 
 @pytest.mark.parametrize("bound", some([0.2, 2.5], 2))
-def test_without_iterations_it_ends_and_reports_the_gap_that_remains(bound: float) -> None:
+def test_without_iterations_it_ends_by_itself_and_reports_the_gap_that_remains(bound: float) -> None:
     problem = small_building(bound)
-    result = solve(problem, BudgetAllocation(iterations=0))
+    result = solve(problem, BudgetAllocation(iterations=0), stop=())
     exact = solve(problem, PolicyBranching())
     assert exact.status is Status.OPTIMAL
     assert result.ending.reason in ("converged", "proved")

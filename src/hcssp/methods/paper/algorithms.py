@@ -35,7 +35,7 @@ from hcssp.dual.plan_point import ProcedurePoint
 from hcssp.dual.value_cache import ActivityPlan
 from hcssp.methods.anytime import StageTwoStep, next_best, stage_two
 from hcssp.methods.best_first import BestFirst
-from hcssp.methods.paper.activity_budget import Budgeted, BudgetOracle, BudgetPlanner, within
+from hcssp.methods.paper.activity_budget import Budgeted, BudgetOracle, within
 from hcssp.methods.paper.instance import (
     ActivityAnswer,
     Box,
@@ -218,9 +218,7 @@ def _stage_two(
 ) -> tuple[ActivityPlan | None, float]:
     budget = instance.activities[activity]
     if iterations == inf and instance.shortcuts:
-        if instance.is_group(activity) or activity in instance.proved:
-            return _prove_further(instance, activity, limits, found)
-        return _prove(budget, limits)
+        return _prove_further(instance, activity, limits, found)
     plan, bound, prices = found
     steps = stage_two(instance.ranking(activity, prices), prices, limits, iterations)
     counted = list(budget.counted)
@@ -246,16 +244,10 @@ def _best_of(
     return lower_bound, best
 
 
-def _prove(budget: BudgetPlanner, limits: FloatArray) -> tuple[ActivityPlan | None, float]:
-    """Both stages to the proof, or to a bound without a plan if rounding hides whether there is one."""
-    lower_bound, _, rows = prove(BudgetOracle(budget, limits))
-    return None if rows is None else budget.plan_from(rows), lower_bound
-
-
 def _prove_further(
     instance: Instance, activity: int, limits: FloatArray, found: Budgeted
 ) -> tuple[ActivityPlan | None, float]:
-    """As :func:`_prove`, a few steps at a time: a group may be the whole procedure."""
+    """Both stages towards the proof, a few steps at a time: a group may be the whole procedure."""
     proof = instance.proof(activity, limits)
     proof.go_on(instance.parameters.proof_steps)
     plan = found.plan if cost_of(found.plan) <= cost_of(proof.plan) else proof.plan

@@ -24,9 +24,9 @@ local search (:mod:`hcssp.dual.local_search`) restores feasibility and spends wh
 Every solution is checked against the bounds; no lower bound depends on it.
 
 **More iterations where they matter** (:func:`gap_carriers`). While l is finite, the bounds of an activity may
-keep a gap that no split closes, and so may those of the procedure. So after every twenty boxes the
-procedure, and the activities that are not known exactly in the box with the least bound, are from then on
-planned with :math:`l = \infty`, the activities a few steps of branching on policies at a time.
+keep a gap that no split closes, and so may those of the procedure. So after every twenty boxes, and where a
+box has nothing left to split, the procedure and the activities that are not known exactly in that box are
+from then on planned with :math:`l = \infty`, the activities a few steps of branching on policies at a time.
 
 **Splits that separate incumbents** (:func:`split_at_incumbent`). The longest edge is split, measured in what
 counts: the use of one execution times the expected executions under the procedures that carry the box's lower
@@ -303,7 +303,7 @@ def gap_carriers(instance: Instance, box: Box, bound: LowerBound, iterations: fl
 def split_at_incumbent(
     instance: Instance, box: Box, root: Box, bound: LowerBound, iterations: float
 ) -> tuple[Box, ...]:
-    """The two parts of `box`, or nothing if no edge is worth splitting.
+    """The two parts of `box`, `box` itself if only proofs can go on, or nothing.
 
     Parameters
     ----------
@@ -316,13 +316,12 @@ def split_at_incumbent(
     iterations
         Of the second stage of Activity-Planning: the paper's l.
     """
-    running = np.flatnonzero(bound.executions > 0.0).tolist()
-    if any(instance.is_unproven(activity, box.upper[instance.edges_of(activity)]) for activity in running):
-        # The proof goes on where it was left, before anything is split.
-        return (box,)
     lengths, halved = _scaled_lengths(instance, box, root, bound, iterations)
     if not np.any(lengths > 0.0):
-        return ()
+        # A proof that has not ended goes on where it was left.
+        running = np.flatnonzero(bound.executions > 0.0).tolist()
+        unproven = (instance.is_unproven(each, box.upper[instance.edges_of(each)]) for each in running)
+        return (box,) if any(unproven) else ()
     edge = int(np.argmax(lengths))
     middle = 0.5 * (float(box.lower[edge]) + float(box.upper[edge]))
     return box.split(edge, middle if halved[edge] else _face(instance, box, edge, middle, iterations))
@@ -412,10 +411,11 @@ class Sharp(Mode):
         self, instance: Instance, box: Box, root: Box, bound: LowerBound, iterations: float
     ) -> tuple[Box, ...]:
         self._split += 1
-        if self._split % instance.parameters.raise_every == 0:
+        parts = split_at_incumbent(instance, box, root, bound, iterations)
+        if not parts or self._split % instance.parameters.raise_every == 0:
             carriers = gap_carriers(instance, box, bound, iterations)
             if carriers or not instance.choices_proved:
                 instance.proved.update(carriers)
                 instance.choices_proved = True
                 return (box,)
-        return split_at_incumbent(instance, box, root, bound, iterations)
+        return parts

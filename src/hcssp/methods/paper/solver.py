@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, Literal, get_args
 
@@ -32,12 +32,13 @@ from hcssp.contract.solver import Context, Problem
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.ascent import Dual, StochasticOptimum, ascend, optimum_of
 from hcssp.errors import InvalidOption, UnknownName, UnsupportedProblem
+from hcssp.methods.choices_per_event import one_choice_per_event
 from hcssp.methods.incumbents import refuted
 from hcssp.methods.paper.algorithms import Incumbent, Mode, Partitions, branch_and_bound, compute_lb
 from hcssp.methods.paper.instance import BudgetParameters, Instance
 from hcssp.methods.paper.sharp import Sharp
 from hcssp.numerics import PRUNE_TOLERANCE, relative_gap
-from hcssp.procedure.model import HCSSP
+from hcssp.procedure.model import HCSSP, Choices
 from hcssp.procedure.parts import Grouping, Part, grouped, without_dead_ends
 from hcssp.procedure.policy import ProcedurePolicy
 from hcssp.proofs.search_record import write_down
@@ -78,13 +79,17 @@ class BudgetAllocation:
         By the names of activities: the allocation space gives an activity a bound divided by this number, in
         place of the least probability with which a procedure runs it. Plans that use more are not looked for;
         the lower bound covers them. An activity that exits tie to others keeps its own number.
+    choices
+        ``"per event"`` for one choice for each event (:mod:`hcssp.methods.choices_per_event`), or
+        ``"per state"``. By default per event in the mode published, as in the paper, and in the mode sharp
+        what the problem says, see :meth:`hcssp.HCSSP.choosing`.
     parameters
         What steers the algorithms.
 
     Raises
     ------
     UnknownName
-        If there is no such mode.
+        If there is no such mode, or no such way to choose.
     InvalidOption
         If a likelihood is not a positive number.
     """
@@ -93,11 +98,14 @@ class BudgetAllocation:
     mode: ModeName = "sharp"
     epsilon: float = 0.0
     likelihoods: Mapping[str, float] | None = None
+    choices: Choices | None = None
     parameters: BudgetParameters = field(default_factory=BudgetParameters)
     name = "budget-allocation"
 
     def __post_init__(self) -> None:
         find_mode(self.mode)
+        if self.choices is not None and self.choices not in get_args(Choices):
+            raise UnknownName("way to choose", self.choices, get_args(Choices))
         if self.likelihoods is not None and not isinstance(self.likelihoods, Mapping):
             raise InvalidOption(f"likelihoods={self.likelihoods!r}: give a number for each activity's name")
         for activity, likelihood in (self.likelihoods or {}).items():
@@ -126,6 +134,15 @@ class BudgetAllocation:
         for activity in self.likelihoods or {}:
             if activity not in names:
                 raise UnknownName("activity", activity, names)
+        if self.choosing(problem).limits_choices:
+
+            def search(part: HCSSP, known_cost: float) -> Iterator[Progress]:
+                left = {activity.name for activity in part.activities}
+                likelihoods = {name: each for name, each in (self.likelihoods or {}).items() if name in left}
+                return replace(self, choices="per state", likelihoods=likelihoods).iterate(part)
+
+            yield from one_choice_per_event(problem, search)
+            return
         mode, given = find_mode(self.mode), context or Context()
         # Activities that exits tie together have one budget.
         grouping = None if problem.flattening.separable else grouped(problem)
@@ -167,6 +184,11 @@ class BudgetAllocation:
         for partitions in boxes:
             yield reporter.snapshot(partitions)
         yield reporter.snapshot(partitions, _reason(partitions, self.epsilon))
+
+    def choosing(self, problem: HCSSP) -> HCSSP:
+        """The problem for the plans that this method looks for."""
+        choices = self.choices or ("per event" if self.mode == "published" else None)
+        return problem if choices is None else problem.choosing(choices)
 
 
 class _Reporter:
