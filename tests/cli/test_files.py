@@ -138,9 +138,9 @@ def test_a_mistake_in_standard_input_has_its_line(
 
 
 def test_a_file_to_begin_with_is_small_unless_its_size_is_given(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["new", "patient"]) == 0
+    assert main(["new", "random"]) == 0
     written = capsys.readouterr()
-    assert written.err == "a small one, to begin with: --set grades=4 --set burdens=3\n"
+    assert written.err == "a small one, to begin with: --set activities=4 --set states=12\n"
     assert len(written.out) < 500_000
     problem = load_text(written.out)
     assert problem.flattening.num_states < 300

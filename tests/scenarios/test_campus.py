@@ -5,7 +5,7 @@ import pytest
 
 import hcssp
 from hcssp.errors import InvalidProblem
-from hcssp.scenarios.domains.campus import Campus, campus
+from hcssp.scenarios.domains.campus import campus
 
 
 def test_there_are_as_many_as_the_parameters_say() -> None:
@@ -45,8 +45,8 @@ def test_a_seed_names_a_campus() -> None:
 
 def test_counts_that_make_no_sense_are_refused() -> None:
     with pytest.raises(InvalidProblem) as caught:
-        Campus(buildings=0, size=3)
+        campus(buildings=0, size=3)
     assert list(caught.value.violations) == [
-        "a campus with buildings = 0; give 1 or more",
-        "a campus with size = 3; give 4 or more",
+        "the parameter 'buildings' is set to 0; give a whole number of at least 1",
+        "the parameter 'size' is set to 3; give a whole number of at least 4",
     ]

@@ -45,10 +45,10 @@ def number(text: str) -> float:
 
 def amount(text: str) -> float:
     """Any number, perhaps as a percentage or a fraction."""
-    from hcssp.files.problem_file.arithmetic import written_number
+    from hcssp.files.problem_file.arithmetic import exact_number
 
-    value = written_number(text.strip())
-    return number(text) if value is None or isinf(value) else value
+    value = exact_number(text.strip())
+    return number(text) if value is None else float(value)
 
 
 def _named(text: str, form: str, example: str) -> tuple[str, str]:

@@ -117,9 +117,9 @@ def _built_in(arguments: argparse.Namespace) -> str:
         print("a file to begin with; --set and --scale write the built-in problem", file=sys.stderr)
         text = scenario.starter_file.read_text(encoding="utf-8")
     else:
-        if starting and scenario.starter:
-            settings = {name: Fraction(value) for name, value in scenario.starter.items()}
-            chosen = " ".join(f"--set {name}={value:g}" for name, value in scenario.starter.items())
+        if starting:
+            settings = {name: Fraction(value) for name, value in scenario.small.items()}
+            chosen = " ".join(f"--set {name}={value:g}" for name, value in scenario.small.items())
             print(f"a small one, to begin with: {chosen}", file=sys.stderr)
         problem = scenario.make(arguments.scale, **settings)
         return dump_problem(problem, style="json" if arguments.json else "yaml")

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cached_property, wraps
 from importlib import import_module
 from inspect import signature
 from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple, ParamSpec, TypeVar, get_type_hints
+from typing import Any, NamedTuple, ParamSpec, Self, TypeVar, get_type_hints
 
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem, UnknownName
 from hcssp.parameters import Number, Parameter, settings_of
-from hcssp.procedure import HCSSP
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
+from hcssp.procedure.builder import ActivityHandle, EventHandle
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -61,8 +62,6 @@ class Scenario:
         Its size with default parameters, so that a list of all problems builds none of them.
     small, large
         Settings, those of `make`, for a quick comparison of methods and for a thorough one.
-    starter
-        Settings of a file to begin with, where the whole would be a table of thousands of lines.
     states
         The file in :data:`STARTERS` that states the whole problem; empty if a function generates it.
     """
@@ -74,7 +73,6 @@ class Scenario:
     size: Size
     small: Mapping[str, int | float] = field(default_factory=dict)
     large: Mapping[str, int | float] = field(default_factory=dict)
-    starter: Mapping[str, int | float] = field(default_factory=dict)
     states: str = ""
 
     def make(self, scale: int = 1, **settings: Number) -> HCSSP:
@@ -157,14 +155,13 @@ def scenario(
     small: Mapping[str, int | float],
     large: Mapping[str, int | float],
     lengths: Sequence[str] = (),
-    starter: Mapping[str, int | float] | None = None,
     states: str = "",
 ) -> Callable[[Callable[P, HCSSP]], Callable[P, HCSSP]]:
     """Register what a function makes as a :class:`Scenario`; its parameters are those of the function.
 
     Parameters
     ----------
-    name, description, size, small, large, starter, states
+    name, description, size, small, large, states
         As in :class:`Scenario`.
     lengths
         The parameters that a scale multiplies.
@@ -183,11 +180,47 @@ def scenario(
             scaled = {length: scale * settings.get(length, defaults[length]) for length in lengths}
             return making(**{**settings, **scaled})
 
-        made = Scenario(name, description, build, parameters, size, small, large, starter or {}, states)
+        made = Scenario(name, description, build, parameters, size, small, large, states)
         register(made)
         return making
 
     return decorate
+
+
+class Mission(ProcedureBuilder):
+    """A procedure whose constraints count the costs of all its activities."""
+
+    def add(self, name: str, problem: CSSP | HCSSP, room: str = "") -> ActivityHandle:
+        """Add an activity that constraints count."""
+        handle = self.add_activity(name, problem, room)
+        self._counted.append(handle)
+        return handle
+
+    def run(
+        self,
+        here: EventHandle,
+        choice: str,
+        name: str,
+        problem: CSSP | HCSSP,
+        there: EventHandle,
+        room: str = "",
+        exits: Mapping[Hashable, EventHandle] | None = None,
+    ) -> None:
+        """Add an activity, and the choice at an event that runs it and leads to another."""
+        handle = self.add(name, problem, room)
+        self.add_choice(here, choice, to=[Outcome(1.0, there, runs=handle, exits=exits or {})])
+
+    def under(self, bounds: Mapping[str, float], **probability_of: str) -> Self:
+        """The same with constraints that count the cost of their name; some are probabilities."""
+        for cost, bound in bounds.items():
+            counts = dict.fromkeys(self._counted, cost)
+            of = probability_of.get(cost, "")
+            self.add_constraint(cost, at_most=bound, counts=counts, probability_of=of)
+        return self
+
+    @cached_property
+    def _counted(self) -> list[ActivityHandle]:
+        return []
 
 
 def single_state(

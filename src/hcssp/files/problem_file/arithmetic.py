@@ -1,16 +1,11 @@
-"""Numbers as people write them: besides ``0.15`` also ``15%`` and ``3/20``.
-
-What is written is divided exactly and rounded once, so that three thirds sum to one.
-
->>> written_number("1/3") == 1 / 3, written_number("15%"), written_number("2.5 %"), written_number("half")
-(True, 0.15, 0.025, None)
->>> exact_number("0.1"), exact_number("2.5%"), exact_number("1e-3"), exact_number("inf")
-(Fraction(1, 10), Fraction(1, 40), Fraction(1, 1000), None)
-
-Arithmetic on named parameters, as problem files write it: ``1 - slip``, ``2 * (a + b) / 3``.
+"""Arithmetic on numbers and named parameters, as problem files write it: ``15%``, ``1 - slip``.
 
 A small parser of our own reads it; nothing is ever executed. Decimals, fractions and percentages are taken
-for exactly what is written, the arithmetic is that of fractions, and what comes out is rounded once.
+for exactly what is written, the arithmetic is that of fractions, and what comes out is rounded once, so that
+three thirds sum to one.
+
+>>> exact_number("0.1"), exact_number("2.5 %"), exact_number("3/20"), exact_number("inf")
+(Fraction(1, 10), Fraction(1, 40), Fraction(3, 20), None)
 
 >>> evaluate("1 - slip", {"slip": Fraction("0.1")})
 Fraction(9, 10)
@@ -41,42 +36,8 @@ from hcssp.parameters import Number
 DECIMAL = r"(?:\.[0-9]{1,40}|[0-9]{1,40}(?:\.[0-9]{0,40})?)"
 """Digits, perhaps with a point among them."""
 
-
-NUMBER_PATTERN = rf"^[-+]?(?:{DECIMAL} ?%|{DECIMAL} ?/ ?{DECIMAL})$"
-"""What percentages and fractions look like; a JSON Schema understands it, too."""
-
-
 LARGEST = 10**300
 """More than any number in a problem; what is larger could not be rounded to a double."""
-
-
-_WRITTEN_NUMBER = re.compile(NUMBER_PATTERN)
-
-
-_PLAIN = re.compile(rf"[-+]?{DECIMAL}(?:[eE][-+]?[0-9]{{1,3}})?")
-
-
-def written_number(text: str) -> float | None:
-    """The number that a percentage or a fraction means; None if the text is neither, or divides by zero."""
-    value = _written(text)
-    return None if value is None else float(value)
-
-
-def exact_number(text: str) -> Fraction | None:
-    """The number that a decimal, a percentage or a fraction means, exactly; None if the text is none."""
-    value = Fraction(text) if _PLAIN.fullmatch(text) else _written(text)
-    return None if value is None or abs(value) > LARGEST else value
-
-
-def _written(text: str) -> Fraction | None:
-    if not _WRITTEN_NUMBER.fullmatch(text):
-        return None
-    if text.endswith("%"):
-        return Fraction(text[:-1].strip()) / 100
-    above, _, below = text.partition("/")
-    divisor = Fraction(below.strip())
-    return Fraction(above.strip()) / divisor if divisor else None
-
 
 NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 """What a parameter may be called: a word that is no arithmetic."""
@@ -108,7 +69,10 @@ _WRITTEN = re.compile(PATTERN)
 _NAME = re.compile(NAME)
 
 
-_TOKEN = re.compile(rf" *(?:({_NUMBER})|({NAME})|([-+*/()%]))")
+_TOKEN = re.compile(rf"({_NUMBER})|({NAME})|([-+*/()%])|([^ ])")
+
+
+_NUMERAL = re.compile(rf"[-+]?(?:{_NUMBER}|{DECIMAL} ?%|{DECIMAL} ?/ ?{DECIMAL})")
 
 
 class ExpressionError(Exception):
@@ -156,19 +120,19 @@ def evaluate(text: str, values: Mapping[str, Fraction]) -> Fraction:
     return value
 
 
+def exact_number(text: str) -> Fraction | None:
+    """The number that a decimal, a percentage or a fraction means, exactly; None if the text is none."""
+    try:
+        return evaluate(text, {}) if _NUMERAL.fullmatch(text) else None
+    except ExpressionError:
+        return None
+
+
 def _tokens(text: str) -> list[str]:
-    tokens: list[str] = []
-    at = 0
-    stripped = text.rstrip()
-    while at < len(stripped):
-        found = _TOKEN.match(stripped, at)
-        if found is None:
-            raise ExpressionError(
-                f"{stripped[at:].strip()[:1]!r} is no part of a number, a name or + - * / ( ) %"
-            )
-        tokens.append(found[0].strip())
-        at = found.end()
-    return tokens
+    found = [*_TOKEN.finditer(text)]
+    for unknown in (each[4] for each in found if each[4]):
+        raise ExpressionError(f"{unknown!r} is no part of a number, a name or + - * / ( ) %")
+    return [each[0] for each in found]
 
 
 class _Reader:

@@ -28,71 +28,42 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from math import inf
+from typing import Annotated
 
 import numpy as np
 
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.grid import Cell, GridWorld, Hazard
 from hcssp.cssp.model import CSSP
-from hcssp.errors import InvalidProblem
-from hcssp.parameters import Parameter
-from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.procedure.builder import ActivityHandle, EventHandle
-from hcssp.scenarios.scenario import Scenario, Size, register
+from hcssp.parameters import settings_of
+from hcssp.procedure import HCSSP, Outcome
+from hcssp.scenarios.scenario import Mission, Range, Scenario, Size, parameters_of, register
 
 COSTS = ("time", "damage", "smoke", "energy")
+COUNTED = dict.fromkeys(COSTS[1:], inf)
+"""What is around a procedure can count all of its costs."""
 DEFAULT_DAMAGE = 20.0
 """The damage allowed if nothing is said."""
 
 
 @dataclass(frozen=True)
 class Campus:
-    """The parameters of a campus.
+    """The parameters of a campus; a yard is twice as wide as a room and half as deep."""
 
-    Attributes
-    ----------
-    buildings, floors, rooms
-        How many buildings, floors of each, and rooms one after the other on either side of a floor.
-    size
-        The cells along a side of a room; a yard is twice as wide and half as deep.
-    floor_plans
-        How many different floors there are; they take turns.
-    seed
-        Where fires and smoke are; the same seed gives the same campus.
-    slip, locked, gate_locked, slow
-        The probabilities that a step slips to a side, that a door or a gate is locked, and that the lift is
-        slow.
-
-    Raises
-    ------
-    InvalidProblem
-        If a count is too small.
-    """
-
-    buildings: int = 2
-    floors: int = 2
-    rooms: int = 2
-    size: int = 8
-    floor_plans: int = 2
-    seed: int = 0
-    slip: float = 0.1
-    locked: float = 0.1
-    gate_locked: float = 0.05
-    slow: float = 0.25
-
-    def __post_init__(self) -> None:
-        least = {"buildings": 1, "floors": 1, "rooms": 1, "size": 4, "floor_plans": 1}
-        found = [
-            f"a campus with {name} = {getattr(self, name)}; give {count} or more"
-            for name, count in least.items()
-            if getattr(self, name) < count
-        ]
-        if found:
-            raise InvalidProblem(found)
+    buildings: Annotated[int, Range("how many buildings are crossed", 1)] = 2
+    floors: Annotated[int, Range("the floors of each", 1)] = 2
+    rooms: Annotated[int, Range("the rooms on either side of a floor", 1)] = 2
+    size: Annotated[int, Range("the cells along a side of a room", 4)] = 8
+    floor_plans: Annotated[int, Range("how many different floors there are", 1)] = 2
+    seed: Annotated[int, Range("where fires and smoke are", 0)] = 0
+    slip: Annotated[float, Range("the probability that a step slips to a side", 0, 1)] = 0.1
+    locked: Annotated[float, Range("the probability that a door is locked", 0, 1)] = 0.1
+    gate_locked: Annotated[float, Range("the probability that a gate is locked", 0, 1)] = 0.05
+    slow: Annotated[float, Range("the probability that the lift is slow", 0, 1)] = 0.25
 
     def problem(self, damage: float, smoke: float, energy: float) -> HCSSP:
         """The campus under these bounds."""
-        plan = _Level("campus", "buildings of floors of rooms, with a choice of ways at every level")
+        plan = Mission("campus", "buildings of floors of rooms, with a choice of ways at every level")
         gates = [plan.add_event(f"gate-{index + 1}") for index in range(self.buildings)]
         gates.append(plan.add_event("far-side"))
         for number, (here, there) in enumerate(pairwise(gates), 1):
@@ -102,12 +73,12 @@ class Campus:
             around = plan.add(f"around-{number}", self.yard)
             plan.add_choice(here, "around", to=[Outcome(1.0, there, around)])
         bounds = {"damage": damage, "smoke": smoke, "energy": energy}
-        return plan.finished(start=gates[0], end=gates[-1], bounds=bounds)
+        return plan.under(bounds).build(start=gates[0], end=gates[-1])
 
     @cached_property
     def building(self) -> HCSSP:
         """Down floor by floor, across each of them or by the lift."""
-        plan = _Level("building")
+        plan = Mission("building")
         landings = [plan.add_event(f"floor-{number}") for number in range(self.floors, 0, -1)]
         landings.append(plan.add_event("street"))
         for above, (here, there) in enumerate(pairwise(landings)):
@@ -117,7 +88,7 @@ class Campus:
             quickly = Outcome(1.0 - self.slow, there, plan.add(f"lift-{number}", self.lift))
             slowly = Outcome(self.slow, there, plan.add(f"slow-lift-{number}", self.slow_lift))
             plan.add_choice(here, "lift", to=[quickly, slowly])
-        return plan.finished(start=landings[0], end=landings[-1])
+        return plan.under(COUNTED).build(start=landings[0], end=landings[-1])
 
     def floor(self, kind: int) -> HCSSP:
         """Through the western rooms, with doors between them, or through the eastern ones."""
@@ -128,7 +99,7 @@ class Campus:
         return [self._floor(kind) for kind in range(self.floor_plans)]
 
     def _floor(self, kind: int) -> HCSSP:
-        plan = _Level(f"floor {kind + 1}")
+        plan = Mission(f"floor {kind + 1}")
         landing, stairs = plan.add_event("landing"), plan.add_event("stairs")
         west = [landing, *(plan.add_event(f"west-{index}") for index in range(2, self.rooms + 1)), stairs]
         east = [landing, *(plan.add_event(f"east-{index}") for index in range(2, self.rooms + 1)), stairs]
@@ -147,7 +118,7 @@ class Campus:
                 plan.add_choice(west[index], "west", to=[Outcome(1.0, stairs, there)])
             by = plan.add(f"east-{index + 1}", burning(left, right))
             plan.add_choice(east[index], "east", to=[Outcome(1.0, east[index + 1], by)])
-        return plan.finished(start=landing, end=stairs)
+        return plan.under(COUNTED).build(start=landing, end=stairs)
 
     def _room(self, kind: int, fires: int) -> _Room:
         return self._rooms[kind, fires]
@@ -225,27 +196,7 @@ class _Room:
         return self._ways[start, goal]
 
 
-class _Level(ProcedureBuilder):
-    """A procedure whose constraints count the costs of everything in it."""
-
-    def __init__(self, name: str, description: str = "") -> None:
-        super().__init__(name, description)
-        self._parts: dict[ActivityHandle, CSSP | HCSSP] = {}
-
-    def add(self, name: str, problem: CSSP | HCSSP) -> ActivityHandle:
-        handle = self.add_activity(name, problem)
-        self._parts[handle] = problem
-        return handle
-
-    def finished(
-        self, *, start: EventHandle, end: EventHandle, bounds: dict[str, float] | None = None
-    ) -> HCSSP:
-        """The procedure under these bounds; without any its costs are counted, for what is around it."""
-        for cost in COSTS[1:]:
-            self.add_constraint(
-                cost, at_most=inf if bounds is None else bounds[cost], counts=dict.fromkeys(self._parts, cost)
-            )
-        return self.build(start=start, end=end)
+_PARAMETERS = parameters_of(Campus)
 
 
 def campus(
@@ -259,26 +210,18 @@ def campus(
         What is allowed of each, in expectation over the whole way.
     parameters
         Those of :class:`Campus`: how many of what, how large, and how probable.
+
+    Raises
+    ------
+    UnknownName, InvalidProblem
+        If there is no such parameter, or it cannot be set so.
     """
-    return Campus(**parameters).problem(damage, smoke, energy)  # type: ignore[arg-type]
+    return Campus(**settings_of(_PARAMETERS, parameters)).problem(damage, smoke, energy)  # type: ignore[arg-type]
 
 
 def _scaled(scale: int, *, size: int = Campus.size, **settings: int | float) -> HCSSP:
     return campus(size=size * scale, **settings)
 
-
-_PARAMETERS = (
-    Parameter("buildings", Campus.buildings, "how many buildings are crossed", 1),
-    Parameter("floors", Campus.floors, "the floors of each", 1),
-    Parameter("rooms", Campus.rooms, "the rooms on either side of a floor", 1),
-    Parameter("size", Campus.size, "the cells along a side of a room", 4),
-    Parameter("floor_plans", Campus.floor_plans, "how many different floors there are", 1),
-    Parameter("seed", Campus.seed, "where fires and smoke are", 0),
-    Parameter("slip", Campus.slip, "the probability that a step slips to a side", 0, 1),
-    Parameter("locked", Campus.locked, "the probability that a door is locked", 0, 1),
-    Parameter("gate_locked", Campus.gate_locked, "the probability that a gate is locked", 0, 1),
-    Parameter("slow", Campus.slow, "the probability that the lift is slow", 0, 1),
-)
 
 register(
     Scenario(

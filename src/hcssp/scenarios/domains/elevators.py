@@ -16,8 +16,8 @@ import numpy as np
 
 from hcssp.cssp.implicit import explore
 from hcssp.cssp.model import CSSP
-from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.scenarios.scenario import Range, Size, scenario
+from hcssp.procedure import HCSSP
+from hcssp.scenarios.scenario import Mission, Range, Size, scenario
 
 WAITING, ENERGY = "waiting", "energy"
 COSTS = (WAITING, ENERGY)
@@ -36,7 +36,6 @@ ABOUT = "elevators", "rush hours with one lift or two, and people who want to go
     Size(3_427, 4, 1),
     small={"floors": 3},
     large={"rushes": 6, "floors": 5, "people": 3, "energy": 120.0},
-    starter={"rushes": 2, "floors": 2, "people": 1},
 )
 def elevators(
     *,
@@ -57,19 +56,16 @@ def elevators(
     InvalidProblem
         If a parameter is set to what it cannot be.
     """
-    plan = ProcedureBuilder(*ABOUT)
+    plan = Mission(*ABOUT)
     events = [plan.add_event(f"rush-{number}") for number in range(1, rushes + 1)]
     events.append(plan.add_event("night"))
     rng = np.random.default_rng(seed)
-    run = []
     for number, here in enumerate(events[:-1], 1):
         waiting = tuple(sorted(int(floor) for floor in rng.integers(0, floors, people)))
         for lifts, choice in ((1, "one lift"), (2, "both lifts")):
             rush = _Rush(floors, waiting, lifts, home, late).to_cssp()
-            run.append(plan.add_activity(f"{choice.replace(' ', '-')}-{number}", rush))
-            plan.add_choice(here, choice, to=[Outcome(1.0, events[number], runs=run[-1])])
-    plan.add_constraint(ENERGY, at_most=energy, counts=dict.fromkeys(run, ENERGY))
-    return plan.build(start=events[0], end=events[-1])
+            plan.run(here, choice, f"{choice.replace(' ', '-')}-{number}", rush, events[number])
+    return plan.under({ENERGY: energy}).build(start=events[0], end=events[-1])
 
 
 class _Rush:

@@ -16,8 +16,8 @@ from typing import Annotated
 
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
-from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.scenarios.scenario import Range, Size, scenario, single_state
+from hcssp.procedure import HCSSP, Outcome
+from hcssp.scenarios.scenario import Mission, Range, Size, scenario, single_state
 
 WEEKS, TOXICITY, HOSPITAL, FAILURE = "weeks", "toxicity", "hospital", "failure"
 COSTS = (WEEKS, TOXICITY, HOSPITAL, FAILURE)
@@ -39,7 +39,6 @@ ABOUT = "patient", "courses of treatment under limits of toxicity"
         "failure": 0.4,
         "resistance": 0.01,
     },
-    starter={"grades": 4, "burdens": 3},
 )
 def patient(
     *,
@@ -62,38 +61,25 @@ def patient(
     InvalidProblem
         If a parameter is set to what it cannot be.
     """
-    plan = ProcedureBuilder(*ABOUT)
+    plan = Mission(*ABOUT)
     begin, again = plan.add_event("diagnosis"), plan.add_event("resistant")
     better, over = plan.add_event("in-remission"), plan.add_event("over")
-    run = []
-
-    def added(name: str, problem: CSSP) -> int:
-        run.append(plan.add_activity(name, problem))
-        return run[-1]
-
     strong = _weeks(grades, burdens, resistance, growth, 0.85, 0.5, 2)
     mild = _weeks(grades, burdens, 1.5 * resistance, growth, 0.65, 0.35, 1)
     for kind, course in (("strong", strong), ("mild", mild)):
-        first = Outcome(1.0, better, runs=added(f"first-{kind}", course), exits={RESISTANT: again})
-        plan.add_choice(begin, f"{kind} drug", to=[first])
+        plan.run(begin, f"{kind} drug", f"first-{kind}", course, better, exits={RESISTANT: again})
     palliation = plan.add_event("symptoms")
-    second = Outcome(1.0, better, runs=added("second-strong", strong), exits={RESISTANT: palliation})
-    plan.add_choice(again, "another course", to=[second])
+    plan.run(again, "another course", "second-strong", strong, better, exits={RESISTANT: palliation})
     plan.add_choice(again, "treat symptoms", to=[Outcome(1.0, palliation)])
-    care = added("palliation", single_state(COSTS, {"treat symptoms": {WEEKS: 26.0, FAILURE: 1.0}}))
-    plan.add_choice(palliation, "treat symptoms", to=[Outcome(1.0, over, runs=care)])
-    short = added("consolidate-shortly", single_state(COSTS, {"two weeks": {WEEKS: 2.0, FAILURE: 0.04}}))
-    fully = added(
-        "consolidate-fully", single_state(COSTS, {"six weeks": {WEEKS: 6.0, TOXICITY: 1.0, FAILURE: 0.01}})
-    )
-    plan.add_choice(better, "consolidate shortly", to=[Outcome(1.0, over, runs=short)])
-    plan.add_choice(better, "consolidate fully", to=[Outcome(1.0, over, runs=fully)])
-    for cost, bound in ((TOXICITY, toxicity), (HOSPITAL, hospital)):
-        plan.add_constraint(cost, at_most=bound, counts=dict.fromkeys(run, cost))
+    care = single_state(COSTS, {"treat symptoms": {WEEKS: 26.0, FAILURE: 1.0}})
+    plan.run(palliation, "treat symptoms", "palliation", care, over)
+    short = single_state(COSTS, {"two weeks": {WEEKS: 2.0, FAILURE: 0.04}})
+    fully = single_state(COSTS, {"six weeks": {WEEKS: 6.0, TOXICITY: 1.0, FAILURE: 0.01}})
+    plan.run(better, "consolidate shortly", "consolidate-shortly", short, over)
+    plan.run(better, "consolidate fully", "consolidate-fully", fully, over)
     # The last step says how likely it was in vain, and there is one.
-    counts = dict.fromkeys(run, FAILURE)
-    plan.add_constraint(FAILURE, at_most=failure, counts=counts, probability_of="no remission")
-    return plan.build(start=begin, end=over)
+    bounds = {TOXICITY: toxicity, HOSPITAL: hospital, FAILURE: failure}
+    return plan.under(bounds, failure="no remission").build(start=begin, end=over)
 
 
 def _weeks(

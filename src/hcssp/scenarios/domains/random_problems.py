@@ -23,8 +23,8 @@ from scipy.sparse import csr_array
 from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.evaluation.exact import evaluate
-from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.scenarios.scenario import Range, Size, checked, scenario
+from hcssp.procedure import HCSSP, Outcome
+from hcssp.scenarios.scenario import Mission, Range, Size, checked, scenario
 
 
 @checked
@@ -55,9 +55,8 @@ ABOUT = "random", "a random procedure: size, branching, number and tightness of 
 @scenario(
     *ABOUT,
     Size(485, 8, 1),
-    small={"activities": 4, "states": 20},
+    small={"activities": 4, "states": 12},
     large={"activities": 40, "states": 300},
-    starter={"activities": 4, "states": 12},
 )
 def random_procedure(
     *,
@@ -78,25 +77,21 @@ def random_procedure(
         If a parameter is set to what it cannot be.
     """
     rng = np.random.default_rng(seed)
-    plan = ProcedureBuilder(*ABOUT)
+    plan = Mission(*ABOUT)
     events = (activities + 1) // 2
     here = [plan.add_event(f"event-{number}") for number in range(1, events + 1)]
     here.append(plan.add_event("end"))
-    run = []
     for number in range(events):
         for choice in ("left", "right")[: activities - 2 * number]:
             ahead = min(number + (1 if choice == "left" else int(rng.integers(1, 3))), events)
             drawn = _activity(rng, states, actions, branching, constraints)
-            run.append(plan.add_activity(f"{choice}-{number + 1}", drawn))
-            outcomes = [Outcome(1.0, here[ahead], runs=run[-1])]
+            run = plan.add(f"{choice}-{number + 1}", drawn)
+            outcomes = [Outcome(1.0, here[ahead], runs=run)]
             if number > 0:
-                outcomes = [
-                    Outcome(1.0 - setback, here[ahead], runs=run[-1]),
-                    Outcome(setback, here[number - 1]),
-                ]
+                onwards = Outcome(1.0 - setback, here[ahead], runs=run)
+                outcomes = [onwards, Outcome(setback, here[number - 1])]
             plan.add_choice(here[number], choice, to=outcomes)
-    for cost in range(1, constraints + 1):
-        plan.add_constraint(f"use-{cost}", at_most=np.inf, counts=dict.fromkeys(run, f"use-{cost}"))
+    plan.under({f"use-{cost}": np.inf for cost in range(1, constraints + 1)})
     problem = plan.build(start=here[0], end=here[-1])
     bounds = _bounds(problem.flattening.cssp, tightness)
     return problem.with_bounds(dict(zip(problem.constraint_names, bounds.tolist(), strict=True)))

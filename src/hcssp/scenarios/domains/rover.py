@@ -16,8 +16,8 @@ import numpy as np
 
 from hcssp.cssp.grid import Cell, GridWorld, Hazard, Rectangle
 from hcssp.cssp.model import CSSP
-from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.scenarios.scenario import Range, Size, scenario, single_state
+from hcssp.procedure import HCSSP, Outcome
+from hcssp.scenarios.scenario import Mission, Range, Size, scenario, single_state
 
 HOURS, ENERGY, RISK, MISSED = "hours", "energy", "risk", "missed"
 COSTS = (HOURS, ENERGY, RISK, MISSED)
@@ -55,33 +55,26 @@ def rover(
         If a parameter is set to what it cannot be.
     """
     ground = _Ground(width, height, seed, stops)
-    plan = ProcedureBuilder(*ABOUT, {MAP: (0, 0)})
+    plan = Mission(*ABOUT, {MAP: (0, 0)})
     names = [*(f"stop-{number}" for number in range(1, stops + 1)), "base"]
-    run = []
-
-    def added(name: str, problem: CSSP, room: str = "") -> int:
-        run.append(plan.add_activity(name, problem, room))
-        return run[-1]
-
     leaving = [plan.add_event("landing"), *(plan.add_event(f"{name}-done") for name in names[:-1])]
     reached = [plan.add_event(name) for name in names]
     drilling, scanning, driving_on = _science(3.0, 4.0, 0.0), _science(1.0, 1.0, 0.6), _science(0.0, 0.0, 1.0)
     for name, here, there, way in zip(names, leaving, reached, pairwise(ground.places), strict=True):
         clear, dusty = ground.drive(*way, slip), ground.drive(*way, min(0.9, 3.0 * slip))
         outcomes = [
-            Outcome(1.0 - dust, there, runs=added(f"drive-to-{name}", clear, MAP)),
-            Outcome(dust, there, runs=added(f"drive-to-{name}-in-dust", dusty, MAP)),
+            Outcome(1.0 - dust, there, runs=plan.add(f"drive-to-{name}", clear, MAP)),
+            Outcome(dust, there, runs=plan.add(f"drive-to-{name}-in-dust", dusty, MAP)),
         ]
         plan.add_choice(here, "drive", to=outcomes)
     for name, here, done in zip(names, reached, leaving[1:], strict=False):
         drilled = plan.add_event(f"{name}-drilled")
-        plan.add_choice(here, "drill", to=[Outcome(1.0, drilled, runs=added(f"drill-at-{name}", drilling))])
-        plan.add_choice(here, "scan", to=[Outcome(1.0, done, runs=added(f"scan-at-{name}", scanning))])
-        plan.add_choice(here, "drive on", to=[Outcome(1.0, done, runs=added(f"pass-{name}", driving_on))])
+        plan.run(here, "drill", f"drill-at-{name}", drilling, drilled)
+        plan.run(here, "scan", f"scan-at-{name}", scanning, done)
+        plan.run(here, "drive on", f"pass-{name}", driving_on, done)
         tried = [Outcome(1.0 - failure, done), Outcome(failure, here)]
         plan.add_choice(drilled, "look at the sample", to=tried)
-    for cost, bound in ((ENERGY, energy), (RISK, risk), (MISSED, missed)):
-        plan.add_constraint(cost, at_most=bound, counts=dict.fromkeys(run, cost))
+    plan.under({ENERGY: energy, RISK: risk, MISSED: missed})
     return plan.build(start=leaving[0], end=reached[-1])
 
 

@@ -17,7 +17,7 @@ are minimised; the risk and the expected number of people who are overlooked are
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Annotated, Any
 
 import numpy as np
@@ -25,8 +25,9 @@ import numpy as np
 from hcssp.cssp.grid import DIRECTIONS, Cell, GridWorld, Hazard, PlacedGrid
 from hcssp.cssp.implicit import explore
 from hcssp.cssp.model import CSSP
-from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.scenarios.scenario import Range, Size, scenario, single_state
+from hcssp.procedure import HCSSP, Outcome
+from hcssp.procedure.builder import EventHandle
+from hcssp.scenarios.scenario import Mission, Range, Size, scenario, single_state
 
 MINUTES, RISK, OVERLOOKED = "minutes", "risk", "overlooked"
 COSTS = (MINUTES, RISK, OVERLOOKED)
@@ -45,7 +46,6 @@ ABOUT = "search-and-rescue", "areas to look through, each left with somebody or 
     lengths=("width", "height"),
     small={"areas": 1, "width": 4, "height": 3},
     large={"areas": 6, "width": 8, "height": 6, "hideouts": 3, "risk": 0.4, "overlooked": 0.5},
-    starter={"areas": 1, "width": 4, "height": 3, "hideouts": 1, "slip": 0.0},
 )
 def search_and_rescue(
     *,
@@ -68,40 +68,27 @@ def search_and_rescue(
     InvalidProblem
         If a parameter is set to what it cannot be.
     """
-    plan = ProcedureBuilder(
-        *ABOUT,
-        {f"area {number + 1}": (number * (width + 1), 0) for number in range(areas)},
-    )
+    plan = Mission(*ABOUT, {f"area {number + 1}": (number * (width + 1), 0) for number in range(areas)})
     entrances = [plan.add_event(f"area-{number}") for number in range(1, areas + 1)]
     over = plan.add_event("over")
-    run = []
-
-    def added(name: str, problem: CSSP, room: str = "") -> int:
-        run.append(plan.add_activity(name, problem, room))
-        return run[-1]
-
-    carrying, arriving = (
-        single_state(COSTS, {"carry": {MINUTES: 9.0, RISK: 0.02}}),
-        single_state(COSTS, {"wait": {MINUTES: 12.0}}),
-    )
+    carrying = single_state(COSTS, {"carry": {MINUTES: 9.0, RISK: 0.02}})
+    arriving = single_state(COSTS, {"wait": {MINUTES: 12.0}})
     delay = single_state(COSTS, {"wait long": {MINUTES: 30.0}})
     passing = single_state(COSTS, {"pass by": {MINUTES: width / 2, OVERLOOKED: present}})
     for number, here in enumerate(entrances, 1):
         behind = entrances[number] if number < areas else over
         area = _Area(width, height, hideouts, present, slip, collapse, np.random.default_rng([seed, number]))
         found = plan.add_event(f"found-{number}")
-        searching = added(f"search-{number}", area.to_cssp(), f"area {number}")
-        plan.add_choice(here, "search", to=[Outcome(1.0, behind, runs=searching, exits={FOUND: found})])
-        plan.add_choice(here, "pass by", to=[Outcome(1.0, behind, runs=added(f"pass-{number}", passing))])
-        plan.add_choice(found, "carry", to=[Outcome(1.0, behind, runs=added(f"carry-{number}", carrying))])
+        exits: dict[Hashable, EventHandle] = {FOUND: found}
+        plan.run(here, "search", f"search-{number}", area.to_cssp(), behind, f"area {number}", exits)
+        plan.run(here, "pass by", f"pass-{number}", passing, behind)
+        plan.run(found, "carry", f"carry-{number}", carrying, behind)
         medics = [
-            Outcome(chance, behind, runs=added(f"{name}-{number}", wait))
+            Outcome(chance, behind, runs=plan.add(f"{name}-{number}", wait))
             for chance, name, wait in ((1.0 - delayed, "medic", arriving), (delayed, "late-medic", delay))
         ]
         plan.add_choice(found, "call a medic", to=medics)
-    for cost, bound in ((RISK, risk), (OVERLOOKED, overlooked)):
-        plan.add_constraint(cost, at_most=bound, counts=dict.fromkeys(run, cost))
-    return plan.build(start=entrances[0], end=over)
+    return plan.under({RISK: risk, OVERLOOKED: overlooked}).build(start=entrances[0], end=over)
 
 
 class _Area:
