@@ -28,6 +28,7 @@ from hcssp.cssp import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidCertificate, InvalidProblem, NotProven
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
+from hcssp.procedure.model import as_procedure
 from hcssp.solving.solve import solve
 from random_nestings import random_limits, random_nesting
 from random_procedures import random_procedure
@@ -67,7 +68,7 @@ class Case:
 
     @cached_property
     def procedure(self) -> HCSSP:
-        return self.problem.procedure
+        return as_procedure(self.problem)
 
     @cached_property
     def activities(self) -> tuple[ExactProblem, ...]:
@@ -207,12 +208,47 @@ class Case:
             rows = np.asarray(certificate.plan).tolist()
             if not all(row < 0 or row in own for row, own in zip(rows, self.flat.rows_of, strict=True)):
                 return "a plan that takes a row of another state"
-            true = self.flat.costs_of(rows)
+            if certificate.extra and not verdict.randomised:
+                return "a randomised plan, beside a bound on deterministic ones"
+            if len(dict(certificate.extra)) < len(certificate.extra):
+                return "a row that is added twice"
+            try:
+                mixed, rows = self.mixed(rows, certificate.extra)
+            except ValueError as error:
+                return str(error)
+            true = mixed.costs_of(rows)
             if true is None or not self.keeps(true):
                 return f"a plan that costs {true} and does not end, or breaks its bounds"
             if any(map(Fraction.__gt__, true, (Fraction(verdict.upper_bound), *verdict.costs[1:]))):
                 return f"a plan that costs {true}, not {verdict.upper_bound!r}, {verdict.costs}"
         return None
+
+    def mixed(
+        self, rows: Sequence[int], extra: Collection[tuple[int, float]]
+    ) -> tuple[ExactProblem, list[int]]:
+        """The flat problem with a row for each mixture of rows, and the rows that the plan takes there."""
+        flat, taken = self.flat, list(rows)
+        successors, costs = list(flat.successors), list(flat.costs)
+        owner = {row: state for state, own in enumerate(flat.rows_of) for row in own}
+        added: dict[int, list[tuple[int, Fraction]]] = {}
+        for row, share in extra:
+            if row not in owner or rows[owner[row]] < 0 or row == rows[owner[row]]:
+                raise ValueError(f"row {row} is no further row of a state where the plan goes")
+            added.setdefault(owner[row], []).append((row, Fraction(share)))
+        for state, own in added.items():
+            rest = 1 - sum(share for _, share in own)
+            if rest <= 0 or min(share for _, share in own) <= 0:
+                raise ValueError(f"shares in state {state} are not positive")
+            merged: dict[int, Fraction] = {}
+            paid = [Fraction(0)] * flat.num_costs
+            for row, share in [(rows[state], rest), *own]:
+                for target, chance in flat.successors[row].items():
+                    merged[target] = merged.get(target, Fraction(0)) + share * chance
+                paid = [a + share * b for a, b in zip(paid, flat.costs[row], strict=True)]
+            taken[state] = len(costs)
+            successors.append(merged)
+            costs.append(tuple(paid))
+        return replace(flat, successors=tuple(successors), costs=tuple(costs)), taken
 
     # ----- Exact values, for forgers -----
 
@@ -632,13 +668,14 @@ class Forger:
             proof = self.with_plan(proof, self.rng.choice((best, self.rng.choice(kept))).rows)
         return proof
 
-    def with_plan(self, proof: Certificate, rows: Sequence[int]) -> Certificate:
+    def with_plan(
+        self, proof: Certificate, rows: Sequence[int], extra: Sequence[tuple[int, float]] = ()
+    ) -> Certificate:
         """The same with a plan, and with the values of its costs as far as it ends, wherever its rows are."""
         end = self.case.procedure.flattening.end
-        flat = replace(
-            self.case.flat, rows_of=tuple(range(row, row + 1) if row >= 0 else range(0) for row in rows)
-        )
-        beside = set(range(len(flat.costs))) - set(rows)
+        given, (flat, rows) = rows, self.case.mixed(rows, extra)
+        flat = replace(flat, rows_of=tuple(range(row, row + 1) if row >= 0 else range(0) for row in rows))
+        beside = set(range(len(self.case.flat.costs))) - {*given, *dict(extra)}
         statements, potentials, numbers = list(proof.statements), list(proof.potentials), []
         for cost in range(flat.num_costs):
             weights = [-float(number == cost) for number in range(flat.num_costs)]
@@ -658,13 +695,28 @@ class Forger:
         upper = -statements[numbers[0]].events[self.case.procedure.flattening.start]
         return replace(
             proof,
-            plan=np.array(rows),
+            plan=np.array(given),
+            extra=tuple(extra),
             ranks=np.array([ranks.get(state, len(ranks)) for state in range(flat.num_states)]),
             upper_bound=upper,
             plan_statements=tuple(numbers),
             statements=tuple(statements),
             potentials=tuple(potentials),
         )
+
+    def mixture(self, proof: Certificate) -> Certificate:
+        """The same with a plan that takes further rows, mostly where it goes."""
+        case, rng = self.case, self.rng
+        kept = [each.rows for each in case.policies if case.keeps(each.costs)]
+        rows, other = (rng.choice(kept if kept and rng.random() < 0.8 else case.behaviours) for _ in range(2))
+        beside = [(s, row) for s, row in enumerate(other) if row >= 0 <= rows[s] != row]
+        # Where only the other policy goes, this one does what that does, or nothing.
+        careless = rng.random() < 0.2
+        merged = [other[s] if row < 0 and not careless else row for s, row in enumerate(rows)]
+        extra = []
+        for _, row in rng.sample(beside, min(len(beside), rng.randrange(1, 4))):
+            extra.append((row, rng.choice((0.5, 0.25, 2.0**-20, 1.0 - 2.0**-30, rng.random() or 0.5, *TINY))))
+        return self.with_plan(proof, merged, sorted(extra))
 
     # ----- Claims as high as the rules allow -----
 
@@ -697,6 +749,7 @@ class Forger:
         upper = proof.upper_bound
         with suppress(LookupError, ArithmeticError, ValueError):
             beside = set(range(len(self.case.flat.costs))) - set(np.asarray(proof.plan).tolist())
+            beside -= {*dict(proof.extra)}
             for cost, number in enumerate(proof.plan_statements):
                 weights = tuple(-float(index == cost) for index in range(self.case.flat.num_costs))
                 priced = replace(statements[number], weights=weights)
@@ -1059,11 +1112,54 @@ def forge_plan(forger: Forger, proof: Certificate) -> Certificate:
     return replace(proof, upper_bound=-proof.statements[proof.plan_statements[0]].events[start])
 
 
+def forge_mixture(forger: Forger, proof: Certificate) -> Certificate:
+    """Randomised plans with other shares, rows or values, or beside bounds on deterministic plans."""
+    rng, case = forger.rng, forger.case
+    kind = rng.randrange(8)
+    if kind:  # a bound on all policies, which may be true
+        proof = forger.written(depth=0)
+    proof = forger.mixture(proof)
+    extra, plan = list(proof.extra), np.array(proof.plan)
+    if kind == 1:
+        upper = proof.upper_bound
+        lower = (nextafter(upper, -inf), upper - abs(forger.number(upper)), 0.0)
+        return replace(proof, upper_bound=rng.choice(lower))
+    if kind == 2 and extra:
+        place = rng.randrange(len(extra))
+        share = rng.choice((0.0, -0.5, 1.0, 1.5, float("nan"), inf, extra[place][1] * 0.5, 1e-9, 0.999))
+        extra[place] = extra[place][0], share
+        return replace(proof, extra=tuple(extra))
+    if kind == 3:
+        row = rng.choice((-1, len(case.flat.costs), rng.randrange(len(case.flat.costs))))
+        row = rng.choice((row, row, rng.choice(plan.tolist()), *dict(extra)))
+        added = (row, rng.choice((0.5, 0.25, 1e-9)))
+        return replace(proof, extra=(added,) if rng.random() < 0.3 else (*extra, added))
+    if kind == 4 and extra:  # the values of a plan with other shares, or without the further rows
+        others = [(row, rng.choice((0.5 / len(extra), share * rng.random()))) for row, share in extra]
+        others = [(row, share) for row, share in others if share > 0.0]
+        alone = forger.with_plan(proof, plan.tolist(), others if rng.random() < 0.7 else ())
+        return replace(alone, extra=proof.extra)
+    if kind == 5 and extra:  # those of the plan with them, and other rows in their place
+        plan[rng.randrange(len(plan))] = rng.choice([row for row, _ in extra])
+        return replace(proof, plan=plan, extra=tuple(extra[1:]) if rng.random() < 0.5 else proof.extra)
+    if kind == 6:
+        numbers = [n for n, each in enumerate(proof.potentials) if each.of_plan]
+        potentials = list(proof.potentials)
+        number = rng.choice(numbers)
+        values = potentials[number].values.copy()
+        raised = rng.sample(range(len(values)), rng.randrange(1, len(values)))
+        values[raised] += rng.choice((abs(forger.number(1.0)), 1.0, 0.5))
+        potentials[number] = replace(potentials[number], values=values)
+        proof = replace(proof, potentials=tuple(potentials))
+        return forger.sharpened(proof) if rng.random() < 0.5 else proof
+    return proof
+
+
 def _values_of_plan(forger: Forger, proof: Certificate) -> Certificate:
     """All policies are said to cost what the plan costs."""
     case = forger.case
     weights = forger.weights(())
-    beside = set(range(len(case.flat.costs))) - set(np.asarray(proof.plan).tolist())
+    beside = set(range(len(case.flat.costs))) - {*np.asarray(proof.plan).tolist(), *dict(proof.extra)}
     values = best_values(case.flat, [Fraction(weight) for weight in weights], beside)
     of_plan = forger.rng.random() < 0.8
     made, events = forger.potentials(values, weights, case.never, of_plan=of_plan)
@@ -1204,6 +1300,7 @@ RULES: dict[str, Callable[[Forger, Certificate], Certificate]] = {
     "overlooked rows": forge_overlooked,
     "unit": forge_unit,
     "plan": forge_plan,
+    "mixture": forge_mixture,
     "knapsack": forge_knapsack,
 }
 
@@ -1241,10 +1338,12 @@ def forgeries(seed: int, each: int = 60) -> Iterator[Forgery]:
         proofs = [forger.written(), forger.written(depth=0), forger.written(depth=1)]
         if case.policies and (solved := solve(case.problem).certificate) is not None:
             proofs.append(solved)
+        if case.policies and rng.random() < 0.3:
+            proofs.append(solve(case.problem, policies="randomised").certificate)
         for _ in range(each):
             rule = rng.choice(tuple(RULES))
             with np.errstate(over="ignore", invalid="ignore"):
                 forged = RULES[rule](forger, rng.choice(proofs))
-            if rule != "knapsack" and rng.random() < 0.6:
+            if rule not in ("knapsack", "mixture") and rng.random() < 0.6:
                 forged = forger.sharpened(forged, rule == "unit", max if rng.random() < 0.15 else min)
             yield Forgery(rule, case, forged)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hcssp import CSSPBuilder, check, solve
-from hcssp.checker.arithmetic import holds, slack
+from hcssp.checker.arithmetic import excess, slack
 from hcssp.checker.layout import Block
 from hcssp.cssp.model import CSSP
 from volume import some
@@ -57,7 +57,7 @@ def test_rows_are_judged_by_their_exact_means(seed: int) -> None:
     values, weights = np.round(rng.random(problem.num_states), 3), np.array([1.0, 0.5])
     computed, error = slack(block, weights, values)
     every = np.arange(problem.num_rows)
-    for row, holding in zip(every, holds(block, weights, values, every), strict=True):
+    for row, holding in zip(every, excess(block, weights, values, every)[0] >= 0, strict=True):
         costs = means.get(row) or [Fraction(repr(float(c))) for c in problem.costs[:, row]]
         matrix = problem.transitions[[row]].tocoo()
         chances = [Fraction(repr(float(p))) for p in matrix.data]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hcssp.cssp.arrays import joined_spans
 from hcssp.cssp.decimals import integers
-from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.cssp.model import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from hcssp.checker.layout import Block
@@ -29,8 +29,8 @@ def grains(number: float, share: tuple[int, int] = (1, 1)) -> int:
     return numerator * share[0] << GRAIN + 1 - (divisor * share[1]).bit_length()
 
 
-def holds(block: Block, weights: FloatArray, values: FloatArray, rows: IntArray) -> BoolArray:
-    """Whether R = S w c + sum of p (U(t) - U(s)) is not negative on each of `rows`, decided in integers."""
+def excess(block: Block, weights: FloatArray, values: FloatArray, rows: IntArray) -> tuple[Any, Any]:
+    """R = S w c + sum of p (U(t) - U(s)) on each of `rows`, and S: integers, each up to a common factor."""
     lengths = np.diff(block.pointers)[rows]
     entries, begins = joined_spans(block.pointers[rows], lengths)
     states, places = np.unique([block.entry_state[entries], block.successors[entries]], return_inverse=True)
@@ -38,12 +38,11 @@ def holds(block: Block, weights: FloatArray, values: FloatArray, rows: IntArray)
     probabilities, costs, cost_divisor = block.exact[0][entries], *block.exact[1:]
     prices, price_divisor = integers(map(Fraction, weights.tolist()))
     levels, level_divisor = integers(map(Fraction, values[states].tolist()))
-    steps = probabilities * (levels[after] - levels[before])
+    steps = np.add.reduceat(probabilities * (levels[after] - levels[before]), begins)
     paid = sum(price * costs[cost][rows] for cost, price in enumerate(prices))
+    totals = np.add.reduceat(probabilities, begins)
     # R times all divisors; that of the probabilities is common to both terms.
-    scaled = np.add.reduceat(probabilities, begins) * paid * level_divisor
-    scaled += np.add.reduceat(steps, begins) * (cost_divisor * price_divisor)
-    return np.asarray(scaled >= 0, dtype=np.bool_)
+    return totals * paid * level_divisor + steps * (cost_divisor * price_divisor), totals
 
 
 def slack(block: Block, weights: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:

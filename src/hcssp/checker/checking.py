@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from hcssp.checker.arithmetic import GRAIN, grains, holds, knapsack_is_empty, knapsack_unit, slack
-from hcssp.checker.format import Certificate, Potential, Statement, Use
+from hcssp.checker.arithmetic import GRAIN, excess, grains, knapsack_is_empty, knapsack_unit, slack
+from hcssp.checker.format import Certificate, Extra, Potential, Statement, Use
 from hcssp.checker.layout import Layout
 from hcssp.cssp.arrays import joined_spans
 from hcssp.cssp.model import CSSP, BoolArray, IntArray
 from hcssp.errors import InvalidCertificate, NotProven
-from hcssp.procedure.model import HCSSP
+from hcssp.procedure.model import HCSSP, as_procedure
 
 Uses = dict[int, list[tuple[Potential, tuple[int, int]]]]  # by activity; the ratio is the share of each
 Begun = dict[int | None, list[tuple[int, Fraction]]]  # states in which an activity begins, and how often
@@ -45,13 +45,13 @@ def check(problem: CSSP | HCSSP, certificate: Certificate, *, exact: bool = Fals
 
     If it does not prove that, NotProven says where; if it does not fit `problem`, InvalidCertificate how.
     """
-    bounds = tuple(each.at_most for each in problem.procedure.constraints)
+    bounds = tuple(each.at_most for each in as_procedure(problem).constraints)
     if tuple(certificate.bounds) != bounds:
         raise InvalidCertificate(f"it is for the bounds {certificate.bounds}, not for {bounds}")
     try:
         certificate = plain(certificate)
         layout = Layout(problem, certificate.same, certificate.dominated)
-        evidence = Evidence(layout, certificate.potentials, certificate.plan)
+        evidence = Evidence(layout, certificate.potentials, certificate.plan, certificate.extra)
         num_exact = sum(evidence.check_potential(n, exact) for n in range(len(certificate.potentials)))
         lower, randomised = inf, len(certificate.leaves) == 1
         regions = leaf_regions(certificate.tree, layout.flattening.row_start, layout.never)
@@ -69,6 +69,8 @@ def check(problem: CSSP | HCSSP, certificate: Certificate, *, exact: bool = Fals
         raise InvalidCertificate(f"its numbers or sizes do not fit the problem: {error}") from error
     if not costs and certificate.upper_bound != inf:
         raise NotProven(f"the plan: there is none for the upper bound {certificate.upper_bound}")
+    if certificate.extra and not randomised:
+        raise NotProven("the plan: it is randomised, and the lower bound holds for deterministic plans only")
     return Verdict(min(lower, certificate.upper_bound), certificate.upper_bound, costs, num_exact, randomised)
 
 
@@ -86,28 +88,44 @@ def plain(given: Any) -> Any:
 class Evidence:
     """Stored potentials beside a problem: whether they are feasible, and what follows from statements."""
 
-    def __init__(self, layout: Layout, potentials: Sequence[Potential], plan: IntArray) -> None:
+    def __init__(self, layout: Layout, potentials: Sequence[Potential], plan: Any, extra: Extra = ()) -> None:
         self.layout, self.flattening, self.rows = layout, layout.flattening, layout.rows
         self.plan, self.beside_plan = np.asarray(plan, dtype=np.int64), layout.dominated | True
         self.beside_plan[self.plan[self.plan >= 0]] = False
-        self.potentials = potentials
+        self.potentials, self.mixed = potentials, dict[int, dict[int, Fraction]]()  # by state, of the plan
+        for row, share in extra:
+            own = self.plan.item(state := layout.flat.row_state.item(row))
+            shares = self.mixed.setdefault(state, {own: Fraction(1)})
+            known = row in shares
+            shares[own], shares[row] = shares[own] - Fraction(share), Fraction(share)
+            if known or min(row, own) < 0 or min(shares.values()) <= 0:
+                raise NotProven(f"the plan: it cannot take row {row} with a probability of {share}, too")
+            self.beside_plan[row] = False
 
     def check_potential(self, number: int, exact: bool) -> int:
         """A potential must be feasible on all rows but its forbidden ones; how many integers decided."""
         each = self.potentials[number]
-        block, weights = self.layout.blocks[each.activity], np.array(each.weights)
-        allowed = ~(self.beside_plan if each.of_plan else self.layout.dominated)[self.rows[each.activity]]
-        allowed[list(each.forbidden)] = False
+        block, own = self.layout.blocks[each.activity], self.rows[each.activity]
         if {*map(type, each.weights), each.values.dtype.type} != {float, np.float64}:
             raise ValueError(f"weights and values of potential {number} are not doubles")
+        allowed = ~(self.beside_plan if each.of_plan else self.layout.dominated)[own]
+        allowed[list(each.forbidden)] = False
+        mixed = [s for s in self.mixed.values() if each.of_plan and own.start <= min(s) < own.stop]
+        weights, single = np.array(each.weights), allowed.copy()
+        single[[row - own.start for shares in mixed for row in shares]] = False
         computed, error = (-1.0, 0.0) if exact else slack(block, weights, each.values)
-        rows = np.flatnonzero(allowed & (computed < error))
+        broken = rows = np.flatnonzero(single & (computed < error))
         if len(rows):
-            broken = rows[~holds(block, weights, each.values, rows)]
+            broken = rows[excess(block, weights, each.values, rows)[0] < 0]
             # No proper policy takes a row after which the exits are not reached almost surely.
-            if len(broken) and len(broken := broken[block.almost_sure(allowed)[1][broken]]):
-                row = self.rows[each.activity].start + int(broken[0])
-                raise NotProven(f"potential {number}: it does not hold in {self.flattening.row_name(row)}")
+            broken = broken[block.almost_sure(allowed)[1][broken]] if len(broken) else broken
+        for shares in mixed:
+            pairs = zip(*excess(block, weights, each.values, np.array([*shares]) - own.start), strict=True)
+            if sum(s * gain / total for s, (gain, total) in zip(shares.values(), pairs, strict=True)) < 0:
+                broken = np.append(broken, min(shares) - own.start)
+        if len(broken):
+            row = self.flattening.row_name(own.start + int(broken[0]))
+            raise NotProven(f"potential {number}: it does not hold in {row}")
         return len(rows)
 
     def least(self, where: str, given: Statement, weights: Sequence[float], region: BoolArray) -> Fraction:
@@ -118,7 +136,9 @@ class Evidence:
             raise NotProven(f"{where}: the potential of the end is {end}, not 0")
         for row in np.flatnonzero(~region[: self.flattening.num_event_rows]).tolist():
             # No proper policy makes a choice after which the end is not reached almost surely.
-            if self.gain(row, events, parts, prices) < 0 and self.layout.flat.almost_sure(~region)[1][row]:
+            shares = self.mixed.get(self.layout.event_rows[row][0]) if region is self.beside_plan else None
+            gains = (self.gain(each, events, parts, prices, shares) for each in shares or [row])
+            if sum(gains) < 0 and self.layout.flat.almost_sure(~region)[1][row]:
                 raise NotProven(f"{where}: it does not hold in {self.flattening.row_name(row)}")
         return Fraction(given.events[self.flattening.start])
 
@@ -147,10 +167,10 @@ class Evidence:
                     raise NotProven(f"{where}, activity {activity}: its potentials add up to {excess}")
         return found
 
-    def gain(self, row: int, events: list[int], parts: Uses, prices: list[int]) -> Fraction | int:
-        """What a choice costs plus what the potential rises by, in expectation."""
+    def gain(self, row: int, events: list[int], parts: Uses, prices: list[int], shares: Any = None) -> Any:
+        """What a choice costs plus what the potential rises by, in expectation; times its share, if any."""
         state, costs, ways = self.layout.event_rows[row]
-        gain: Fraction | int = 0
+        gain: Any = 0
         before = events[state] - sum(prices[cost] * amount for cost, amount in costs)
         for probability, activity, start in ways:
             if activity is None:
@@ -160,7 +180,7 @@ class Evidence:
                 own, ends = parts[activity], self.layout.exits[activity]
                 after = level(own, start) + min((events[to] - level(own, end) for end, to in ends), default=0)
             gain += probability * (after - before)
-        return gain
+        return gain * shares[row] / sum(chance for chance, *_ in ways) if shares else gain
 
     def bound(self, where: str, given: Statement | None, region: BoolArray, claim: float) -> Fraction | None:
         """The primary cost that no plan in `region` is below; None if no plan there keeps the bounds."""
@@ -247,10 +267,12 @@ def plan_costs(evidence: Evidence, certificate: Certificate) -> tuple[Fraction, 
     goes, ranks = plan >= 0, np.asarray(certificate.ranks)
     if not np.array_equal(flat.row_state[rows := plan[goes]], np.flatnonzero(goes)):
         raise NotProven("the plan: it takes a row in a state that does not have it")
+    rows = np.append(rows, [row for shares in evidence.mixed.values() for row in shares]).astype(np.int64)
     entries, begins = joined_spans(flat.pointers[rows], np.diff(flat.pointers)[rows])
-    after = flat.successors[entries]
+    after, nearest = flat.successors[entries], np.full(len(goes), np.inf)
+    np.minimum.at(nearest, flat.row_state[rows], np.minimum.reduceat(ranks[after], begins))
     # Wherever it goes, it may go on to a state of smaller rank, or it is at the end.
-    nearer, goes[end] = np.minimum.reduceat(ranks[after], begins) < ranks[goes], True
+    nearer, goes[end] = (nearest < ranks)[goes], True
     if not (goes[evidence.flattening.start] and goes[after].all() and nearer.all()):
         raise NotProven("the plan: it does not reach the end almost surely")
     limits, costs = [Fraction(certificate.upper_bound), *evidence.layout.most], []

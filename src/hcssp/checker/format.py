@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hcssp.cssp.model import FloatArray, IntArray
 
 Use = tuple[int, int, float]  # activity, number of a stored potential, its share
+Extra = tuple[tuple[int, float], ...]  # further rows of a randomised plan, with their probabilities
 Part = tuple[int, tuple[int, ...], tuple[tuple[tuple[Use, ...], ...], ...]]
 
 
@@ -47,7 +48,8 @@ class Certificate:
 
     `tree` holds the branching decisions in preorder: a flat row, for "its state uses it" and "it does not",
     or -1 for a leaf. `leaves` are pairs of a statement (None: no policy is proper) and the primary cost that
-    no plan there is below. Without a plan, what is about it is empty.
+    no plan there is below. Without a plan, what is about it is empty. A randomised one takes the rows of
+    `extra` with their probabilities, and otherwise its own row.
 
     `same` has for each activity one with equal arrays, itself or an earlier one; empty: each has itself.
     `dominated` are triples of an activity, a row of it, and the row of the same state that dominates it.
@@ -64,3 +66,4 @@ class Certificate:
     potentials: tuple[Potential, ...]
     same: tuple[int, ...] = ()
     dominated: tuple[tuple[int, int, int], ...] = ()
+    extra: Extra = ()

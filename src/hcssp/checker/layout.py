@@ -18,7 +18,7 @@ from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.errors import InvalidProblem, NotProven
 from hcssp.numerics import FEASIBILITY_TOLERANCE
 from hcssp.procedure.flattening import Flattening
-from hcssp.procedure.model import HCSSP
+from hcssp.procedure.model import HCSSP, as_procedure
 from hcssp.procedure.nesting import Use, enters
 
 EventRow = tuple[int, list[tuple[int, Fraction]], list[tuple[int, int | None, int]]]
@@ -103,18 +103,15 @@ class Block(Graph):
         equal = np.array_equal(self.successors[first], self.successors[second])
         equal &= np.array_equal(self.probabilities[first], self.probabilities[second])
         equal &= self.means.keys().isdisjoint(rows.tolist() + by.tolist())  # their doubles are rounded
-        return bool(
-            equal and (self.costs[:, by] <= self.costs[:, rows]).all() and not self.dominated[by].any()
-        )
+        equal &= not self.dominated[by].any()
+        return bool(equal and (self.costs[:, by] <= self.costs[:, rows]).all())
 
     @cached_property
     def exact(self) -> tuple[Any, Any, int]:
         """The probabilities as integers, up to a common factor, and the costs with what to divide them by."""
         if not self.means:
             return exactly(self.probabilities)[0], *exactly(self.costs)
-        rows = [
-            self.means.get(row) or [decimal(c) for c in self.costs[:, row]] for row in range(self.num_rows)
-        ]
+        rows = [self.means.get(row) or [*map(decimal, own)] for row, own in enumerate(self.costs.T.tolist())]
         costs, divisor = integers(cost for row in rows for cost in row)
         return exactly(self.probabilities)[0], costs.reshape(self.num_rows, -1).T, divisor
 
@@ -132,7 +129,7 @@ class Layout:
         dominated: Sequence[tuple[int, int, int]] = (),
     ) -> None:
         self.same, self.pairs = tuple(same), tuple(dominated)
-        self.procedure = problem.procedure
+        self.procedure = as_procedure(problem)
         self.flattening = flat = Flattening(self.procedure)
         every = range(len(self.procedure.activities))
         self.blocks: list[Block] = []
@@ -181,9 +178,8 @@ class Layout:
         """The choices of all event states, in the order of the flat rows that they are."""
         flat, choices = self.flattening, self.procedure.choices
         states = np.repeat(np.arange(flat.num_event_states), np.diff(flat.event_row_start)).tolist()
-        for state, choice, outcomes in zip(
-            states, flat.event_row_choice.tolist(), flat.event_ways(), strict=True
-        ):
+        chosen = flat.event_row_choice.tolist()
+        for state, choice, outcomes in zip(states, chosen, flat.event_ways(), strict=True):
             chances: list[Fraction] = []
             ways: list[tuple[int | None, int]] = []
             for probability, runs, starts, doubles in outcomes:
@@ -212,11 +208,8 @@ class Layout:
         lengths += [np.diff(block.pointers) for block in self.blocks]
         pointers: IntArray = np.cumsum(np.concatenate(lengths), dtype=np.int64)
         successors: IntArray = np.concatenate(heads).astype(np.int64)
-        begins, reached, layer = (
-            pointers[flat.row_start],
-            np.zeros(nowhere + 1, np.bool_),
-            np.array([flat.start]),
-        )
+        begins, reached = pointers[flat.row_start], np.zeros(nowhere + 1, np.bool_)
+        layer = np.array([flat.start])
         while len(layer):
             reached[layer] = True
             after = successors[joined_spans(begins[layer], np.diff(begins)[layer])[0]]
@@ -248,10 +241,8 @@ class Layout:
         safe, forks = flat.almost_sure(~self.dominated)[1], np.diff(flat.pointers) > 1
         while not (forks & (rows := safe & reached[flat.row_state])).any():
             if reached[after := flat.successors[rows[flat.entry_row]]].all():
-                exact = [
-                    (block.exact[1][0][rows[own]], block.exact[2])
-                    for block, own in zip(self.blocks, self.rows, strict=True)
-                ]
+                pairs = zip(self.blocks, self.rows, strict=True)
+                exact = [(block.exact[1][0][rows[own]], block.exact[2]) for block, own in pairs]
                 costs, divisor = integers(Fraction(cost, below) for each, below in exact for cost in {*each})
                 return Fraction(gcd(*costs), divisor)
             reached[after] = True

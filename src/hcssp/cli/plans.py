@@ -314,7 +314,7 @@ class ProofSaver:
         check_writable(path)
         self._path = path
         self.interval: tuple[float, float] | None = None
-        self._searched = -inf
+        self._searched, self._policies = -inf, "deterministic"
 
     def finish(self, plan: Plan) -> None:
         """Make the certificate and write it.
@@ -332,7 +332,7 @@ class ProofSaver:
             return
         plan.save_certificate(self._path)
         self.interval = claimed_interval(plan.certificate)
-        self._searched = plan.lower_bound
+        self._searched, self._policies = plan.lower_bound, plan.policies
 
     def document(self) -> dict[str, Any] | None:
         """What is written where, for a program; None if nothing is."""
@@ -344,4 +344,4 @@ class ProofSaver:
         """What is written where, and how to check it: `asked` states the problem on a command line."""
         from hcssp.reports.verdict_text import certificate_in_words
 
-        return certificate_in_words(self._path, self.interval, self._searched, asked, problem)
+        return certificate_in_words(self._path, self.interval, self._searched, asked, problem, self._policies)

@@ -78,14 +78,20 @@ def verified_plan(plan: Plan, path: str | Path, *, exact: bool = False) -> Plan:
     rows = solved.policy.rows
     # What it does where it never goes is no part of a plan.
     goes = (solved.costs.visits > 0.0) & (rows >= 0)
-    if not len(certificate.plan) or not np.array_equal(certificate.plan[goes], rows[goes]):
+    same = len(certificate.plan) and np.array_equal(certificate.plan[goes], rows[goes])
+    starts = solved.problem.flattening.row_start
+    own, proven = (
+        {each for each in extra if goes[np.searchsorted(starts, each[0], side="right") - 1]}
+        for extra in (solved.policy.extra, certificate.extra)
+    )
+    if not same or own != proven:
         raise InvalidCertificate(f"{path}: it is about another plan, or about none; make one for this plan")
     by = Verification(Path(path).name, exact, fingerprint(plan.problem), __version__)
     proof = Interval(verdict.lower_bound, verdict.upper_bound, plan.tolerances.optimality, by)
     return replace(plan, proof=proof)
 
 
-MAGIC = b"hcssp-certificate 5\n"
+MAGIC = b"hcssp-certificate 6\n"
 """How a file begins: with its version."""
 
 SMALL, EXPANSION = 1 << 24, 64
@@ -100,6 +106,7 @@ def to_bytes(certificate: Certificate) -> bytes:
         "tree": certificate.tree,
         "same": certificate.same,
         "dominated": certificate.dominated,
+        "extra": certificate.extra,
         "leaves": [(statement, _figure(bound)) for statement, bound in certificate.leaves],
         "plan": certificate.plan.tolist(),
         "ranks": certificate.ranks.tolist(),
@@ -168,6 +175,7 @@ def from_bytes(data: bytes) -> Certificate:
             potentials=tuple(potentials),
             same=tuple(map(_index, header["same"])),
             dominated=tuple((_index(a), _index(row), _index(by)) for a, row, by in header["dominated"]),
+            extra=tuple((_index(row), float(chance)) for row, chance in header["extra"]),
         )
     except (zlib.error, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise InvalidCertificate(f"it is no certificate, or damaged: {str(error)[:200]}") from error

@@ -44,6 +44,7 @@ from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import RandomisedPolicy
 from hcssp.dual.ascent import Dual, StochasticOptimum, ascend, optimum_of, stationary
 from hcssp.methods.best_first import BestFirst
+from hcssp.methods.highs.running import Model, Outcome, answer_of, solver_of
 from hcssp.methods.incumbents import Reporter, refuted
 from hcssp.numerics import MIXTURE_ROUNDING, OPTIMALITY_TOLERANCE, allowance, relative_gap
 from hcssp.proofs.search_record import write_down
@@ -163,33 +164,22 @@ class RandomisedDual:
         own = csr_array((np.ones(len(rows)), place[flat.row_state[rows]], np.arange(len(rows) + 1)))
         balance = csr_array(own - flat.transitions[rows][:, inside])
         costs = csr_array((flat.costs[1 + bounded][:, rows] / sizes[:, np.newaxis]).T)
-        columns = csr_array(hstack([balance, costs], format="csr"))
-        highs: Any = highspy.Highs()
-        for name, value in {
-            "output_flag": False,
+        start = flat.initial[inside]
+        model = Model(
+            costs=np.zeros(len(rows)),
+            upper=np.full(len(rows), inf),
+            columns=csr_array(hstack([balance, costs], format="csr")),
+            row_lower=np.concatenate([start, lower]),
+            row_upper=np.concatenate([start, upper]),
+        )
+        options: dict[str, str | float] = {
             "presolve": "off",
             "solver": "simplex",
             "primal_feasibility_tolerance": self.tolerance,
-        }.items():
-            highs.setOptionValue(name, value)
-        count, size = columns.shape
-        highs.passModel(
-            count,
-            size,
-            columns.nnz,
-            int(highspy.MatrixFormat.kColwise),
-            int(highspy.ObjSense.kMinimize),
-            0.0,
-            np.zeros(count),
-            np.zeros(count),
-            np.full(count, inf),
-            np.concatenate([flat.initial[inside], lower]),
-            np.concatenate([flat.initial[inside], upper]),
-            columns.indptr.astype(np.int32),
-            columns.indices.astype(np.int32),
-            columns.data,
-            np.zeros(count, dtype=np.int32),
-        )
+        }
+        highs = solver_of(model, options)
+        if highs is None:
+            return None
         basis = highspy.HighsBasis()
         status = highspy.HighsBasisStatus
         first = optimum.policies[int(np.argmax(optimum.weights))]
@@ -201,11 +191,12 @@ class RandomisedDual:
         basis.row_status = [*[status.kLower] * len(inside), *[status.kBasic] * len(bounded)]
         highs.setBasis(basis)
         highs.run()
-        if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            logger.info("no policy with few extra rows was found: %s", highs.getModelStatus())
+        answer = answer_of(highs, model)
+        if answer.outcome is not Outcome.OPTIMAL or answer.values is None:
+            logger.info("no policy with few extra rows was found: %s", answer.status)
             return None
         flow = np.zeros(flat.num_rows)
-        flow[rows] = np.maximum(np.array(highs.getSolution().col_value), 0.0)
+        flow[rows] = np.maximum(answer.values, 0.0)
         return flow
 
 

@@ -57,6 +57,7 @@ from hcssp.procedure.model import (
     Activity,
     Constraint,
     Outcome,
+    as_procedure,
     entry_distribution,
     free_step,
     goal_event_states,
@@ -94,7 +95,7 @@ def with_capacities(
     InvalidProblem
         If an activity has no cost or goal of that name, or begins in one of several states after another.
     """
-    problem = problem.procedure
+    problem = as_procedure(problem)
     if uses is None:
         # Activities that share their arrays share their uses.
         own = {id(each.cssp): _own_uses(each, capacities) for each in problem.activities}
@@ -397,7 +398,7 @@ def with_probability(problem: HCSSP | CSSP, name: str, *, of: What, at_most: flo
     UnknownName
         If nothing is called so.
     """
-    procedure = problem.procedure
+    procedure = as_procedure(problem)
     _check_probability(procedure, name, at_most)
     event = procedure.events.index(of) if isinstance(of, str) and of in procedure.events else None
     if event is not None:
@@ -415,7 +416,7 @@ def with_probability(problem: HCSSP | CSSP, name: str, *, of: What, at_most: flo
         if at_most == 1.0:
             # With marks plans could remember more, and a bound that binds nothing must change nothing.
             logger.warning("probability %r: at most 100%% is no bound; left out, give inf to keep it", name)
-            return problem.procedure
+            return as_procedure(problem)
         counted = _marked(procedure, name, marked, what)
     at = {
         index: activity.cssp.cost_names.index(name)

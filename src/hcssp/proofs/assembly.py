@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from math import inf
 
-from hcssp.checker.format import Certificate, Part, Use
+from hcssp.checker.format import Certificate, Extra, Part, Use
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.dual.ascent import maximise
 from hcssp.dual.oracle import KnownPotential, Potentials
@@ -34,6 +34,7 @@ def certificate_of(
     problem: CSSP | HCSSP,
     record: SearchRecord,
     plan: IntArray | None = None,
+    extra: Extra = (),
     *,
     relaxed: bool = False,
 ) -> Certificate:
@@ -48,12 +49,14 @@ def certificate_of(
         is solved instead.
     plan
         The best plan that was found: a row for each of the problem's (flat) states, -1 for none.
+    extra
+        The further rows of a randomised plan, with their probabilities; it must be `relaxed` then.
     relaxed
         Prove only what holds for randomised policies, too: all policies are one leaf.
     """
     proof = ProofBuilder(problem, randomised=relaxed)
     if plan is not None:
-        proof.set_plan(plan)
+        proof.set_plan(plan, extra)
     if _potentials_of(record) is None or record.claim(record.root) is None:
         record = _root_of(problem)
     _Assembly(proof, record).run(relaxed)

@@ -36,14 +36,13 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain
 from math import ceil, inf
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from hcssp.checker.arithmetic import grains
 from hcssp.checker.checking import Evidence, leaf_regions
-from hcssp.checker.format import Certificate, Part, Potential, Statement, Use
+from hcssp.checker.format import Certificate, Extra, Part, Potential, Statement, Use
 from hcssp.checker.layout import Layout
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
@@ -51,8 +50,7 @@ from hcssp.cssp.preprocessing import UNDOMINATED, dominating_rows
 from hcssp.cssp.reachability import fewest_steps
 from hcssp.errors import ImproperPolicy, NotProven
 from hcssp.evaluation.chain import induced_chain
-from hcssp.procedure.model import HCSSP
-from hcssp.procedure.policy import ProcedurePolicy
+from hcssp.procedure.model import HCSSP, as_procedure
 from hcssp.proofs.events import certain_visits, event_values, parts_of, rounded_down
 from hcssp.proofs.potentials import PotentialStore, feasible_values
 
@@ -144,6 +142,10 @@ logger = logging.getLogger(__name__)
 
 SPREAD_MARGINS = (0.0, 2.0**-50, 2.0**-44, 2.0**-38, 2.0**-32, 2.0**-26)
 """By so much of itself a bound that rests on spreading the budget is lowered until the checker accepts it."""
+
+MARGINS = (0.0, *(2.0**-power for power in range(50, 22, -4)))
+"""The costs of a randomised plan are raised by this share of the largest cost, for every expected step, until
+the checker accepts them."""
 
 NEXT_TO_NOTHING = 1e-9
 """If no more than this share is open, a bound is tried that leaves nothing open."""
@@ -333,13 +335,16 @@ class ProofBuilder:
         self.regions.keep(node, None, inf)
         return True
 
-    def set_plan(self, rows: npt.ArrayLike) -> float:
+    def set_plan(self, rows: npt.ArrayLike, extra: Extra = ()) -> float:
         """Keep a plan if it is proven to be better than the one there is.
 
         Parameters
         ----------
         rows
             A flat row for every flat state, -1 for none; for a flat C-SSP its own rows and states.
+        extra
+            The further rows of a randomised plan, with their probabilities; only where what is proven is to
+            hold for randomised policies.
 
         Returns
         -------
@@ -351,7 +356,8 @@ class ProofBuilder:
             # The start, where it begins, and the end come first; goals are the end.
             own = flat[~self._problem.goals]
             flat = np.concatenate([[0, NO_ROW], np.where(own == NO_ROW, NO_ROW, own + 1)])
-        found = proven_plan(self.layout, flat, self.layout.most)
+        further = tuple((self.problem_row(row), chance) for row, chance in extra)
+        found = proven_plan(self.layout, flat, self.layout.most, further)
         if found is not None and found.upper_bound < self._plan.upper_bound:
             self._plan = found
         if found is not None and found.by_chance:
@@ -418,7 +424,7 @@ def proposed_layout(problem: CSSP | HCSSP) -> Layout:
     same: list[int] = []
     pairs: list[tuple[int, int, int]] = []
     seen: dict[int, int] = {}
-    for activity, each in enumerate(problem.procedure.activities):
+    for activity, each in enumerate(as_procedure(problem).activities):
         if id(each.cssp) not in seen:
             first = seen[id(each.cssp)] = firsts.setdefault(_key(each.cssp), activity)
             if first == activity:
@@ -475,6 +481,7 @@ def compiled(
         potentials=(*(potentials[number] for number in kept), *plan.potentials),
         same=layout.same,
         dominated=layout.pairs,
+        extra=plan.extra,
     )
 
 
@@ -521,6 +528,8 @@ class ProvenPlan:
         One for each cost; their potentials are numbers of `potentials`.
     by_chance
         Whether chance decides somewhere where it goes.
+    extra
+        The further rows of a randomised plan, with their probabilities.
     """
 
     rows: IntArray = field(default_factory=_no_numbers)
@@ -529,9 +538,12 @@ class ProvenPlan:
     statements: tuple[Statement, ...] = ()
     potentials: tuple[Potential, ...] = ()
     by_chance: bool = False
+    extra: Extra = ()
 
 
-def proven_plan(layout: Layout, rows: IntArray, allowed: Sequence[float | Fraction]) -> ProvenPlan | None:
+def proven_plan(
+    layout: Layout, rows: IntArray, allowed: Sequence[float | Fraction], extra: Extra = ()
+) -> ProvenPlan | None:
     """The plan that takes the flat `rows`, with its proof; None if it does not end or may break a bound.
 
     Parameters
@@ -542,36 +554,46 @@ def proven_plan(layout: Layout, rows: IntArray, allowed: Sequence[float | Fracti
         A flat row for every flat state, -1 for none.
     allowed
         The largest costs that count as keeping the bounds; ``inf`` where there is none.
+    extra
+        The further rows of a randomised plan, with their probabilities.
     """
-    induced = induced_chain(layout.procedure, ProcedurePolicy(layout.procedure, rows))
+    induced = induced_chain(layout.procedure, layout.procedure.policy(rows, extra))
     chain = induced.problem
     try:
         remaining = induced.remaining()
     except ImproperPolicy:
         return None
     # Where the plan never goes, nothing is known about it, and nothing need be.
-    rows = np.where(np.isfinite(remaining[0]), rows, NO_ROW)
+    goes = np.isfinite(remaining[0])
+    rows, extra = np.where(goes, rows, NO_ROW), tuple(e for e in extra if goes[layout.flat.row_state[e[0]]])
     potentials: list[Potential] = []
-    evidence = Evidence(layout, potentials, rows)
+    evidence = Evidence(layout, potentials, rows, extra)
     statements: list[Statement] = []
+    paid = np.vstack([chain.costs, np.ones(chain.num_rows)])
+    if extra:
+        # The checker reads limits for each execution as costs of choices.
+        choices = induced.rows[induced.rows < len(layout.event_rows)]
+        paid[:-1, : len(choices)] = 0.0
+        for place, row in enumerate(choices.tolist()):
+            for cost, amount in layout.event_rows[row][1]:
+                paid[cost, place] += float(amount)
+        exact = induced.paying(paid).remaining()
     for cost in range(len(remaining)):
-        uses = _uses(evidence, potentials, cost, remaining[cost])
-        if uses is None:
+        if extra:
+            size = float(np.abs(paid[cost]).max(initial=0.0)) * exact[-1]
+            statement = _statement_of_mixture(evidence, potentials, cost, exact[cost], size)
+        else:
+            statement = _statement_of_plan(evidence, potentials, cost, remaining[cost])
+        if statement is None:
             return None
-        weights = tuple(-float(index == cost) for index in range(len(remaining)))
-        draft = Statement(weights, (), uses)
-        parts = parts_of(evidence, draft)
-        found = event_values(evidence, evidence.beside_plan, parts, weights)
-        if found is None:
-            return None
-        statements.append(Statement(draft.weights, found, uses))
+        statements.append(statement)
     costs = [-each.events[layout.flattening.start] for each in statements]
     if any(Fraction(cost) > most for cost, most in zip(costs[1:], allowed, strict=True)):
         return None
     possible = np.append(0, np.cumsum(chain.transitions.data > 0.0))[chain.transitions.indptr]
     by_chance = bool((np.diff(possible)[np.isfinite(remaining[0])[chain.row_state]] > 1).any())
     ranks, proof = _ranks(chain), (tuple(statements), tuple(potentials))
-    return ProvenPlan(rows, ranks, costs[0], *proof, by_chance)
+    return ProvenPlan(rows, ranks, costs[0], *proof, by_chance or bool(extra), extra)
 
 
 def _ranks(chain: CSSP) -> IntArray:
@@ -583,45 +605,57 @@ def _ranks(chain: CSSP) -> IntArray:
     return np.where(np.isfinite(fewest), fewest, 0.0).astype(np.int64)
 
 
-class _Draft(NamedTuple):
-    """Values of an activity that are to hold on the plan's rows."""
-
-    activity: int
-    weights: FloatArray
-    values: FloatArray
-    allowed: BoolArray
-
-
-def _uses(
+def _statement_of_plan(
     evidence: Evidence, potentials: list[Potential], cost: int, remaining: FloatArray
-) -> tuple[tuple[int, int, float], ...] | None:
-    """Potentials for one cost of the plan, of every activity it runs; they are appended to `potentials`."""
-    uses = []
-    for draft in _drafts(evidence, cost, remaining):
-        block = evidence.layout.blocks[draft.activity]
-        restored = feasible_values(block, draft.weights, draft.values, draft.allowed)
+) -> Statement | None:
+    """What one cost of the plan is at most, with potentials that are appended to `potentials`."""
+    uses, layout = [], evidence.layout
+    for each in _drafts(evidence, cost, remaining):
+        allowed = ~evidence.beside_plan[layout.flattening.rows_of(each.activity)]
+        own = np.array(each.weights)
+        restored = feasible_values(layout.blocks[each.activity], own, each.values, allowed)
         if restored is None:
             return None
-        uses.append((draft.activity, len(potentials), 1.0))
-        weights = tuple(draft.weights.tolist())
-        potentials.append(Potential(draft.activity, weights, (), restored, of_plan=True))
-    return tuple(uses)
+        uses.append((each.activity, len(potentials), 1.0))
+        potentials.append(replace(each, values=restored))
+    weights = tuple(-float(index == cost) for index in range(1 + len(layout.bounds)))
+    draft = Statement(weights, (), tuple(uses))
+    found = event_values(evidence, evidence.beside_plan, parts_of(evidence, draft), weights)
+    return None if found is None else replace(draft, events=found)
 
 
-def _drafts(evidence: Evidence, cost: int, remaining: FloatArray) -> list[_Draft]:
-    """The cost-to-go of one cost, negated, in every activity that the plan runs."""
+def _statement_of_mixture(
+    evidence: Evidence, potentials: list[Potential], cost: int, remaining: FloatArray, size: FloatArray
+) -> Statement | None:
+    """The same of a randomised plan: its costs-to-go, with a share of `size` that makes up for rounding."""
+    layout, first = evidence.layout, len(potentials)
+    weights = tuple(-float(index == cost) for index in range(1 + len(layout.bounds)))
+    for margin in MARGINS:
+        raised = np.nan_to_num(remaining + margin * size)
+        potentials[first:] = drafts = _drafts(evidence, cost, raised)
+        uses = tuple((each.activity, first + number, 1.0) for number, each in enumerate(drafts))
+        statement = Statement(weights, tuple((-raised[: layout.flattening.num_event_states]).tolist()), uses)
+        try:
+            for number in range(first, len(potentials)):
+                evidence.check_potential(number, exact=False)
+            evidence.least("", statement, weights, evidence.beside_plan)
+        except NotProven:
+            continue
+        return statement
+    return None
+
+
+def _drafts(evidence: Evidence, cost: int, remaining: FloatArray) -> list[Potential]:
+    """The cost-to-go of one cost, negated, in every activity that the plan runs: nearly potentials."""
     layout, drafts = evidence.layout, []
-    weights = [Fraction(-(index == cost)) for index in range(1 + layout.procedure.num_constraints)]
+    weights = [Fraction(-(index == cost)) for index in range(1 + len(layout.bounds))]
     chosen = [each for row, each in enumerate(layout.event_rows) if not evidence.beside_plan[row]]
     executed = {run for each in chosen for _, run, _ in each[2]}
     for activity in range(len(layout.blocks)):
-        own = np.array([float(weight) for weight in layout.own_weights(activity, weights)])
-        exits = layout.exits[activity]
-        if activity not in executed or (len(exits) == 1 and not own.any()):
-            continue
-        allowed = ~evidence.beside_plan[layout.flattening.rows_of(activity)]
-        values = -_own(layout, activity, remaining)
-        drafts.append(_Draft(activity, own, values, allowed))
+        own = tuple(map(float, layout.own_weights(activity, weights)))
+        if activity in executed and (len(layout.exits[activity]) != 1 or any(own)):
+            values = -_own(layout, activity, remaining)
+            drafts.append(Potential(activity, own, (), values, of_plan=True))
     return drafts
 
 

@@ -26,7 +26,7 @@ from math import fsum
 import numpy as np
 import numpy.typing as npt
 
-from hcssp.checker.arithmetic import MODERATE, UNIT, holds, slack
+from hcssp.checker.arithmetic import MODERATE, UNIT, excess, slack
 from hcssp.checker.format import Potential, Use
 from hcssp.checker.layout import Block, Layout
 from hcssp.cssp.model import BoolArray, FloatArray
@@ -128,9 +128,9 @@ def _holds(
     computed, error = slack(block, weights, values) if known is None else known
     undecided = np.flatnonzero(rows & (computed < error))
     # Many rows left to integers would make the check slow, and most of them fail.
-    return len(undecided) == 0 or (
-        len(undecided) <= 0.02 * block.num_rows + 20 and bool(holds(block, weights, values, undecided).all())
-    )
+    if len(undecided) > 0.02 * block.num_rows + 20:
+        return False
+    return len(undecided) == 0 or bool((excess(block, weights, values, undecided)[0] >= 0).all())
 
 
 def _scaled(

@@ -224,7 +224,12 @@ def certificate_document(path: Path, interval: tuple[float, float] | None) -> di
 
 
 def certificate_in_words(
-    path: Path, interval: tuple[float, float] | None, searched: float, asked: str, problem: HCSSP
+    path: Path,
+    interval: tuple[float, float] | None,
+    searched: float,
+    asked: str,
+    problem: HCSSP,
+    policies: str = "deterministic",
 ) -> str:
     """What a certificate proves, and how to check it.
 
@@ -238,6 +243,8 @@ def certificate_in_words(
         The problem on a command line.
     problem
         The same.
+    policies
+        Among which policies the best was wanted.
     """
     if interval is None:
         return f"No certificate is written to {path}: nothing was found out."
@@ -247,9 +254,7 @@ def certificate_in_words(
     if lower == inf:
         proven = "no plan keeps the bounds"
     elif isfinite(upper) and not aim.greatest:
-        proven = (
-            f"the best deterministic plan has {primary} {in_unit(problem, aim.name, between(lower, upper))}"
-        )
+        proven = f"the best {policies} plan has {primary} {in_unit(problem, aim.name, between(lower, upper))}"
     else:
         least = in_unit(problem, aim.name, worse_than(aim, lower))
         proven = f"no plan that keeps the bounds has {primary} {least}"

@@ -54,9 +54,9 @@ def _certificate(plan: Plan, record: SearchRecord, relaxed: bool) -> Certificate
         # piece, see hcssp.cssp.expansion.
         record, relaxed = SearchRecord(), True
     policy = plan.found_policy
-    # A certificate has no place for a randomised policy: it proves the lower bound.
-    rows = None if policy is None or policy.is_randomised else policy.rows
-    return certificate_of(plan.problem, record, rows, relaxed=relaxed)
+    rows, extra = (None, ()) if policy is None else (policy.rows, policy.extra)
+    # What is proven beside a randomised policy must hold for all of them.
+    return certificate_of(plan.problem, record, rows, extra, relaxed=relaxed or bool(extra))
 
 
 def _proven_otherwise(plan: Plan) -> bool:

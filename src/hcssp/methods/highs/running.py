@@ -173,12 +173,8 @@ def run(
     import highspy
 
     waiting = parameters or HighsParameters()
-    highs: Any = highspy.Highs()
-    # Set first: a refused value (a method that is not built in) must not go unnoticed.
-    for name, value in {"output_flag": False, **options}.items():
-        if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
-            raise ValueError(f"HiGHS refuses option {name!r} = {value!r}")
-    if not _pass(highs, model):
+    highs = solver_of(model, options)
+    if highs is None:
         return Answer(Outcome.FAILED, "a refusal of the model; a coefficient is out of its range")
     solutions: queue.SimpleQueue[FloatArray | None] = queue.SimpleQueue()
     cancelled, done = threading.Event(), threading.Event()
@@ -218,13 +214,24 @@ def run(
         cancelled.set()
         # Some methods cannot be interrupted; the thread is a daemon and ends with the process.
         thread.join(timeout=waiting.stop_seconds)
-    return _answer(highs, model)
+    return answer_of(highs, model)
 
 
-def _pass(highs: Any, model: Model) -> bool:
-    """Pass a model to HiGHS; False if HiGHS refuses it."""
+def solver_of(model: Model, options: Mapping[str, str | float]) -> Any:
+    """HiGHS with a model; None if HiGHS refuses that.
+
+    Raises
+    ------
+    ValueError
+        If HiGHS refuses an option.
+    """
     import highspy
 
+    highs: Any = highspy.Highs()
+    # Set first: a refused value (a method that is not built in) must not go unnoticed.
+    for name, value in {"output_flag": False, **options}.items():
+        if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+            raise ValueError(f"HiGHS refuses option {name!r} = {value!r}")
     columns = model.columns
     count, rows = columns.shape
     integer = np.zeros(count) if model.integer is None else model.integer
@@ -245,10 +252,11 @@ def _pass(highs: Any, model: Model) -> bool:
         columns.data,
         integer.astype(np.int32),
     )
-    return bool(status != highspy.HighsStatus.kError)
+    return None if status == highspy.HighsStatus.kError else highs
 
 
-def _answer(highs: Any, model: Model) -> Answer:
+def answer_of(highs: Any, model: Model) -> Answer:
+    """The answer of HiGHS after it has run."""
     status = highs.getModelStatus().name
     outcome = _OUTCOMES.get(status, Outcome.FAILED)
     solution = highs.getSolution()
