@@ -57,27 +57,28 @@ def to_yaml(document: Mapping[str, Any]) -> str:
     """The document as YAML, with an empty line between its parts."""
     parts: list[str] = []
     for key, value in document.items():
-        lines = _yaml_entry(key, value, "")
+        lines = yaml_entry(key, value, "")
         parts.append(("\n" if len(lines) > 1 and parts else "") + "\n".join(lines))
     return "\n".join(parts) + "\n"
 
 
-def _yaml_entry(key: str, value: Any, indent: str) -> list[str]:
-    head, inner = f"{indent}{_yaml_text(key)}:", indent + "  "
+def yaml_entry(key: str, value: Any, indent: str) -> list[str]:
+    """The lines of a key with its value."""
+    head, inner = f"{indent}{yaml_text(key)}:", indent + "  "
     if isinstance(value, str) and "\n" in value.strip("\n") and value.isascii():
         body = value.strip("\n").split("\n")
         if all(line.strip() and line == line.rstrip() and not line.startswith(" ") for line in body):
             return [f"{head} |", *(inner + line for line in body)]
-    flow = f"{head} {_flow(value, _yaml_text)}"
+    flow = f"{head} {on_one_line(value, yaml_text)}"
     if not _is_block(value) and (len(flow) <= WIDTH or not isinstance(value, Mapping | list | tuple)):
         return [flow]
     if isinstance(value, Mapping):
-        return [head, *(line for each in value.items() for line in _yaml_entry(*each, inner))]
-    return [head, *(f"{inner}- {_flow(item, _yaml_text)}" for item in value)]
+        return [head, *(line for each in value.items() for line in yaml_entry(*each, inner))]
+    return [head, *(f"{inner}- {on_one_line(item, yaml_text)}" for item in value)]
 
 
 def _json(value: Any, indent: str) -> str:
-    flow, inner = _flow(value, json.dumps), indent + "  "
+    flow, inner = on_one_line(value, json.dumps), indent + "  "
     fits = len(flow) + len(inner) + 20 <= WIDTH
     if not isinstance(value, Mapping | list | tuple) or (fits and not _is_block(value)):
         return flow
@@ -96,12 +97,12 @@ def _is_block(value: Any) -> bool:
     return isinstance(value, list | tuple) and any(isinstance(item, Mapping) for item in value)
 
 
-def _flow(value: Any, text: Callable[[str], str]) -> str:
+def on_one_line(value: Any, text: Callable[[str], str]) -> str:
     """A value on one line."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{text(key)}: {_flow(each, text)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{text(key)}: {on_one_line(each, text)}" for key, each in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_flow(each, text) for each in value) + "]"
+        return "[" + ", ".join(on_one_line(each, text) for each in value) + "]"
     if isinstance(value, str):
         return text(value)
     if isinstance(value, bool) or value is None:
@@ -117,7 +118,7 @@ def _flow(value: Any, text: Callable[[str], str]) -> str:
     return written if "." in written else written.replace("e", ".0e")
 
 
-def _yaml_text(text: str) -> str:
+def yaml_text(text: str) -> str:
     """A text as YAML: without quotes if it can mean nothing else."""
     bare = set(text) <= _PLAIN and text[:1].isalpha() and not text.endswith((" ", "."))
     if bare and text.lower() not in _MISREAD and isinstance(resolved(text), str):
