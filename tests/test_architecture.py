@@ -18,7 +18,7 @@ PACKAGE = Path(hcssp.__file__).parent
 
 # From top to bottom; a module may import from its own layer and from those below.
 LAYERS: dict[str, tuple[str, ...]] = {
-    "interfaces": ("hcssp", "hcssp.extend", "hcssp.__main__", "hcssp.cli", "hcssp.comparison"),
+    "interfaces": ("hcssp", "hcssp.extend", "hcssp.__main__", "hcssp.cli", "hcssp.comparison", "hcssp.serve"),
     "analysis, files and reports": (
         "hcssp.exchange",
         "hcssp.files",

@@ -82,6 +82,7 @@ from hcssp.cssp.product import LevelLabel, base_of, used_in, with_used
 from hcssp.errors import ImpossibleObservation, InvalidProblem
 from hcssp.evaluation.chain import induced_chain
 from hcssp.evaluation.exact import expected_remaining
+from hcssp.evaluation.simulation import Simulation, simulate
 from hcssp.procedure import (
     HCSSP,
     Outcome,
@@ -422,6 +423,16 @@ class Run:
             return []
         here = self._flattening.event_states[self._event_state]
         return [self._observations.named(each) for each in self._observations.outcomes(*here)]
+
+    def simulate(self, runs: int = 10_000, seed: int = 0) -> Simulation:
+        """Follow the plan from here to the end many times: what is still to be spent.
+
+        Parameters
+        ----------
+        runs, seed
+            As for :func:`hcssp.evaluation.simulation.simulate`.
+        """
+        return simulate(self._problem, self._policy, runs, seed, begin=self._flat_state)
 
     @property
     def _flat_state(self) -> int:

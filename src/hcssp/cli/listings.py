@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,34 +99,24 @@ def _new(arguments: argparse.Namespace, interruption: Interruption) -> int:
 def _blank(arguments: argparse.Namespace) -> str:
     if arguments.problem is not None or arguments.settings or arguments.scale != 1 or arguments.json:
         raise UsageError("--blank: leave PROBLEM, --json, --set and --scale out; the file is always the same")
-    return Path(__file__).with_name("blank.yaml").read_text(encoding="utf-8")
+    from hcssp.scenarios.scenario import BLANK
+
+    return BLANK.read_text(encoding="utf-8")
 
 
 def _built_in(arguments: argparse.Namespace) -> str:
-    from hcssp.files.problem_file.dumping import dump_problem, to_json
+    import yaml
+
+    from hcssp.files.problem_file.dumping import to_json
     from hcssp.scenarios.scenario import find_scenario
 
     if arguments.problem is None:
         raise UsageError("name a built-in PROBLEM (hcssp problems lists them), or use --blank")
-    scenario, settings = find_scenario(arguments.problem), settings_of(arguments.settings)
-    starting = not settings and arguments.scale == 1
-    if scenario.states and arguments.scale == 1:
-        text = scenario.text(**settings)
-    elif starting and scenario.starter_file is not None:
-        print("a file to begin with; --set and --scale write the built-in problem", file=sys.stderr)
-        text = scenario.starter_file.read_text(encoding="utf-8")
-    else:
-        if starting:
-            settings = {name: Fraction(value) for name, value in scenario.small.items()}
-            chosen = " ".join(f"--set {name}={value:g}" for name, value in scenario.small.items())
-            print(f"a small one, to begin with: {chosen}", file=sys.stderr)
-        problem = scenario.make(arguments.scale, **settings)
-        return dump_problem(problem, style="json" if arguments.json else "yaml")
-    if not arguments.json:
-        return text
-    import yaml
-
-    return to_json(yaml.safe_load(text))
+    scenario = find_scenario(arguments.problem)
+    text, note = scenario.file_to_begin(arguments.scale, **settings_of(arguments.settings))
+    if note:
+        print(note, file=sys.stderr)
+    return to_json(yaml.safe_load(text)) if arguments.json else text
 
 
 NEW = Command(

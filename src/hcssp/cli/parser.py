@@ -31,6 +31,7 @@ COMMANDS = {
     "sweep": "solve for all combinations of parameters and bounds: a table, CSV, Parquet, a plot, a page",
     "show": "show what a problem is made of: sizes, and the procedure as a tree or a graph",
     "report": "write a plan as one page: its costs, its map, its proof, and what other bounds would mean",
+    "serve": "edit a problem and watch its plan in the browser; an API for robots and scripts",
     "new": "write a built-in problem as a file, to begin your own with",
     "import": "write a mission in a building of Open-RMF or on a route graph of Nav2 as a file",
     "table": "run the paper's table and print it beside the published one",
@@ -65,6 +66,7 @@ examples:
   hcssp sweep small-building --set locked=0.1:0.5:0.1 --bound damage=1,2,5
   hcssp show mine.yaml --plot procedure.png
   hcssp report mine.yaml plan.json --out report.html
+  hcssp serve mine.yaml
   hcssp table --bound damage=2,5
 
 exit codes: 0 solved; 1 no feasible plan exists, none was found in time, the one evaluated breaks its

@@ -260,6 +260,7 @@ def simulate(
     seed: int = ...,
     max_steps: int = ...,
     on_progress: Callable[[int], None] | None = ...,
+    begin: int | None = ...,
 ) -> ProcedureSimulation: ...
 @overload
 def simulate(
@@ -277,6 +278,7 @@ def simulate(
     seed: int = 0,
     max_steps: int = MAX_STEPS,
     on_progress: Callable[[int], None] | None = None,
+    begin: int | None = None,
 ) -> Simulation:
     """Run `policy` many times.
 
@@ -294,6 +296,8 @@ def simulate(
         each may go on for longer.
     on_progress
         Called at every step of all runs with how many of them have ended before it.
+    begin
+        The state of a procedure's flattening in which every run begins; None for its start.
 
     Raises
     ------
@@ -311,7 +315,7 @@ def simulate(
         starts = draw_starts(followed, generator.random(runs))
     else:
         chain.require_proper()
-        starts = np.full(runs, procedure.flattening.start)
+        starts = np.full(runs, procedure.flattening.start if begin is None else begin)
     executions = np.zeros((runs, len(problem.cssps)), dtype=np.int64)
     steps = steps_of(problem, chain)
     walk = Walk(followed, steps, starts, generator)

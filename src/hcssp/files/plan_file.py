@@ -528,7 +528,11 @@ def load_plan(path: str | Path, problem: Problem | ImplicitCSSP) -> Plan:
         If the file cannot be read, is no plan, is one for another problem, does not end, or contradicts
         itself; the message names the file, the field and the value.
     """
-    document = PlanDocument.of_format(path, FORMAT, (VERSION,))
+    return plan_of(PlanDocument.of_format(path, FORMAT, (VERSION,)), problem)
+
+
+def plan_of(document: PlanDocument, problem: Problem | ImplicitCSSP) -> Plan:
+    """The plan of a document that has been read; see :func:`load_plan`."""
     if not problem.lists_states:
         return document.evaluated(document.implicit_plan(problem))
     document.check_problem(fingerprint_of(problem))

@@ -588,6 +588,8 @@ class PlanWriter:
         How many runs the distribution of costs is drawn from.
     seed
         The seed of the runs.
+    sensitive
+        Whether the figures that matter most are listed.
     pool
         The grids written so far.
     """
@@ -597,6 +599,7 @@ class PlanWriter:
     runs: int = 24
     samples: int = 4000
     seed: int = 0
+    sensitive: bool = True
     pool: CellPool = field(default_factory=CellPool)
 
     def write(self, plan: ProcedurePlan) -> dict[str, Any]:
@@ -643,7 +646,7 @@ class PlanWriter:
             ),
             "runs": [run_data(flattening, run) for run in drawn],
             "outlook": outlook_data(look_ahead(plan, self.samples, self.seed)) if self.samples > 1 else None,
-            "influences": influence_data(plan),
+            "influences": influence_data(plan) if self.sensitive else {},
         }
 
     def _activity(
@@ -801,6 +804,9 @@ def page_data(
     samples: int = 4000,
     seed: int = 0,
     parameters: Mapping[str, object] | None = None,
+    sensitive: bool = True,
+    whole: bool = False,
+    beside: Sequence[ProcedurePlan] = (),
 ) -> dict[str, Any]:
     """The data of a page.
 
@@ -810,10 +816,14 @@ def page_data(
         What is reported; it must have a policy.
     curves
         The trade-off curves that were drawn, each of another bound; the first is shown first.
-    runs, samples, seed
+    runs, samples, seed, sensitive
         As for :class:`~hcssp.reports.page_data.PlanWriter`.
     parameters
         Parameters of the problem and what else the page shall list, by name.
+    whole
+        Whether activities that no plan executes are on the sheet, too.
+    beside
+        Other plans of the same problem, perhaps under other bounds, to be listed behind this one.
 
     Raises
     ------
@@ -821,23 +831,16 @@ def page_data(
         If the plan has no policy.
     """
     solved = plan.as_procedure()
-    problem, identity = solved.problem, fingerprint(plan.problem)
-    worlds = {index: drawn_world(activity.cssp) for index, activity in enumerate(problem.activities)}
-    writer = PlanWriter(identity, worlds, runs, samples, seed)
+    identity = fingerprint(plan.problem)
+    worlds = _worlds(solved.problem)
+    writer = PlanWriter(identity, worlds, runs, samples, seed, sensitive)
     for curve in curves:
         # What is proven of the plan does not depend on the bound that is varied.
         solved = _with_proofs_of(solved, curve)
     views = [_view_data(writer, solved, curve) for curve in curves or (None,)]
-    graph, uses = levels_data(problem) if problem.uses else (graph_data(problem), [])
+    views[0]["plans"] += map(writer.write, beside)
     return {
-        "format": FORMAT,
-        "version": VERSION,
-        "hcssp": __version__,
-        "problem": _problem_data(problem, worlds, identity),
-        "sheet": _sheet_data(problem, worlds, _never_executed(views)),
-        "site": _site_data(problem),
-        "graph": graph,
-        "uses": uses,
+        **_about(solved.problem, worlds, identity, () if whole else _never_executed(views)),
         "parameters": _parameters(plan, parameters or {}, runs, samples, seed),
         "stopped": why_it_stopped(plan),
         **views[0],
@@ -847,6 +850,50 @@ def page_data(
         "history": _history(plan),
         "historyWord": history_of(plan)[1],
         "samples": {"runs": runs, "samples": samples, "seed": seed},
+    }
+
+
+def drawing_data(problem: HCSSP) -> dict[str, Any]:
+    """The data of a page about a problem for which there is no plan yet: a plan that does nothing."""
+    unused: dict[str, Any] = {"executions": 0, "cost": 0, "usage": {}, "allocated": {}}
+    unknown = ("limit", "own", "claimed", "prices", "outlook")
+    empty: dict[str, Any] = {"word": "proven", "brief": "", "words": [], "runs": [], "influences": {}}
+    nothing = empty | {
+        "bounds": {each.name: plain(each.at_most) for each in problem.constraints},
+        "costs": dict.fromkeys(Aim.of(problem).names),
+        "choices": [0] * len(problem.choices),
+        "conditions": [""] * len(problem.choices),
+        "activities": [unused] * problem.num_activities,
+        "finished": False,
+        "randomised": False,
+        "more": packed({"document": None, "cells": [[] for _ in range(problem.num_activities)]}),
+        **dict.fromkeys(unknown),
+    }
+    view: dict[str, Any] = {"varied": None, "curve": None, "plans": [nothing], "reported": 0}
+    search: dict[str, Any] = {"grids": [], "history": [], "historyWord": "proven"}
+    about = {"parameters": [], "stopped": "", "samples": {"runs": 0, "samples": 0, "seed": 0}}
+    whole = _about(problem, _worlds(problem), fingerprint(problem), ())
+    return whole | view | search | about | {"views": [{"varied": None}]}
+
+
+def _worlds(problem: HCSSP) -> dict[int, GridWorld | None]:
+    return {index: drawn_world(activity.cssp) for index, activity in enumerate(problem.activities)}
+
+
+def _about(
+    problem: HCSSP, worlds: Mapping[int, GridWorld | None], identity: str, left_out: Collection[int]
+) -> dict[str, Any]:
+    """What a page shows of the problem itself."""
+    graph, uses = levels_data(problem) if problem.uses else (graph_data(problem), [])
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "hcssp": __version__,
+        "problem": _problem_data(problem, worlds, identity),
+        "sheet": _sheet_data(problem, worlds, left_out),
+        "site": _site_data(problem),
+        "graph": graph,
+        "uses": uses,
     }
 
 

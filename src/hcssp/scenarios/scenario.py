@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property, wraps
 from importlib import import_module
 from inspect import signature
@@ -23,6 +24,9 @@ T = TypeVar("T")
 
 STARTERS = Path(__file__).with_name("starters")
 """The folder of the problem files that ``hcssp new`` writes."""
+
+BLANK = STARTERS / "blank.yaml"
+"""A small problem file with comments that explain every line."""
 
 
 class Size(NamedTuple):
@@ -92,6 +96,22 @@ class Scenario:
         """A file to begin with, which a person can edit: the problem itself, or a simpler one."""
         path = STARTERS / (self.states or f"{self.name}.yaml")
         return path if path.exists() else None
+
+    def file_to_begin(self, scale: int = 1, **settings: Number) -> tuple[str, str]:
+        """A problem file, and a note on how it differs from the built-in problem; empty if it does not."""
+        from hcssp.files.problem_file.dumping import dump_problem
+
+        as_it_is = not settings and scale == 1
+        if self.states and scale == 1:
+            return self.text(**settings), ""
+        if as_it_is and self.starter_file is not None:
+            note = "a file to begin with; --set and --scale write the built-in problem"
+            return self.starter_file.read_text(encoding="utf-8"), note
+        if as_it_is:
+            chosen = " ".join(f"--set {name}={value:g}" for name, value in self.small.items())
+            made = self.make(scale, **{name: Fraction(value) for name, value in self.small.items()})
+            return dump_problem(made), f"a small one, to begin with: {chosen}"
+        return dump_problem(self.make(scale, **settings)), ""
 
     def text(self, **settings: Number) -> str:
         """The problem file of a problem that a file states, with its name and these parameters."""

@@ -43,6 +43,31 @@ ENOUGH_FINDINGS = 1000
 """After this many, a file is not read any further: finding them takes time, too."""
 
 
+class Violation(str):
+    """A violation of a document, with its place.
+
+    Attributes
+    ----------
+    file, line, path
+        Where, as the text says it.
+    message
+        The value and the remedy.
+    """
+
+    file: str
+    line: int
+    path: str
+    message: str
+
+    @classmethod
+    def at(cls, file: str, line: int, path: str, message: str) -> Violation:
+        """What is wrong at a place, on one line."""
+        where = f"{path}: " if path else ""
+        violation = cls(" ".join(f"{file}:{line}: {where}{message}".splitlines()))
+        violation.file, violation.line, violation.path, violation.message = file, line, path, message
+        return violation
+
+
 class Findings:
     """What has been found wrong so far.
 
@@ -55,7 +80,7 @@ class Findings:
     def __init__(self, file: str) -> None:
         self.file = file
         self._files = [file]
-        self._found: dict[tuple[int, int, str], None] = {}
+        self._found: dict[tuple[int, int, Violation], None] = {}
 
     def __len__(self) -> int:
         return len(self._found)
@@ -82,9 +107,8 @@ class Findings:
         place = self.file if file is None else file
         if place not in self._files:
             self._files.append(place)
-        where = f"{path}: " if path else ""
-        text = f"{place}:{line}: {where}{message}"
-        self._found[self._files.index(place), line, " ".join(text.splitlines())] = None
+        violation = Violation.at(place, line, path, message)
+        self._found[self._files.index(place), line, violation] = None
         if len(self._found) >= ENOUGH_FINDINGS:
             self.raise_if_any()
 
@@ -105,7 +129,7 @@ class Findings:
         if not self._found:
             return
         # Sorting is stable: mistakes on one line keep the order in which they were found.
-        detail = [text for _, _, text in sorted(self._found, key=lambda found: found[:2])]
+        detail: list[str] = [text for _, _, text in sorted(self._found, key=lambda found: found[:2])]
         more = len(detail) - MOST_FINDINGS
         if more > 0:
             least = "at least " if len(detail) >= ENOUGH_FINDINGS else ""

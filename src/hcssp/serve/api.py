@@ -1,0 +1,615 @@
+"""The routes of the server's API and the shapes of its requests and answers, declared once.
+
+Requests are checked against these declarations, and the OpenAPI document is made of them.
+
+>>> checked({"runs": "many"}, Simulate)
+Traceback (most recent call last):
+    ...
+hcssp.serve.api.BadRequest: runs: "many" is not a whole number
+>>> checked({"runs": 100}, Simulate)
+{'runs': 100}
+"""
+
+from __future__ import annotations
+
+import json
+import types
+from dataclasses import dataclass
+from functools import cache
+from math import isfinite
+from typing import (
+    Any,
+    Literal,
+    NotRequired,
+    TypedDict,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+from hcssp.errors import HcsspError
+from hcssp.version import __version__
+
+Json = dict[str, Any]
+Keys = list[str | int]
+
+
+class BadRequest(HcsspError):
+    """A request that is not of the declared shape; the message says where."""
+
+
+class Nothing(TypedDict):
+    """An empty object."""
+
+
+class NewSession(TypedDict):
+    """What a session begins with: a text, a file of the folder, a built-in problem, or a blank sheet."""
+
+    text: NotRequired[str]
+    json: NotRequired[bool]
+    file: NotRequired[str]
+    builtin: NotRequired[str]
+    parameters: NotRequired[dict[str, float]]
+    scale: NotRequired[int]
+    blank: NotRequired[bool]
+    name: NotRequired[str]
+
+
+class Operation(TypedDict):
+    """An operation on the document: ``value`` for set and insert, ``to`` for rename."""
+
+    op: Literal["set", "insert", "delete", "rename"]
+    path: Keys
+    value: NotRequired[Any]
+    to: NotRequired[str]
+
+
+class Edit(TypedDict):
+    """A whole new text, or operations on the document, which are one step of undo."""
+
+    text: NotRequired[str]
+    operations: NotRequired[list[Operation]]
+    revision: NotRequired[int]
+    plan: NotRequired[bool]
+
+
+class NewSettings(TypedDict):
+    """When a search stops, and whether every edit begins one."""
+
+    gap: NotRequired[float]
+    time_limit: NotRequired[float]
+    automatic: NotRequired[bool]
+
+
+class SearchAction(TypedDict):
+    """Begin a search, which goes on from the last plan, or stop it."""
+
+    action: Literal["start", "stop"]
+
+
+class Report(TypedDict):
+    """The points of the slider of a report, and the seconds for them."""
+
+    points: NotRequired[int]
+    time_limit: NotRequired[float]
+
+
+class Save(TypedDict):
+    """What is saved in which file of the folder."""
+
+    what: Literal["problem", "plan", "certificate", "report"]
+    file: str
+    plan: NotRequired[int]
+    replace: NotRequired[bool]
+
+
+class Why(TypedDict):
+    """A place: the name of an event, a text as for ``hcssp why``, or a pair of an activity and a state."""
+
+    at: str | list[Any]
+    plan: NotRequired[int]
+    time_limit: NotRequired[float]
+
+
+class Best(TypedDict):
+    """How many of the best plans are wanted."""
+
+    count: NotRequired[int]
+    plan: NotRequired[int]
+    time_limit: NotRequired[float]
+
+
+class Curve(TypedDict):
+    """The constraint whose bound is varied, and how many points are wanted."""
+
+    constraint: NotRequired[str]
+    points: NotRequired[int]
+    plan: NotRequired[int]
+    time_limit: NotRequired[float]
+
+
+class Robust(TypedDict):
+    """By what share of itself every probability may be wrong."""
+
+    within: NotRequired[float]
+    plan: NotRequired[int]
+
+
+class Simulate(TypedDict):
+    """How many runs are drawn, and how many of them are listed step by step."""
+
+    runs: NotRequired[int]
+    seed: NotRequired[int]
+    play: NotRequired[int]
+    plan: NotRequired[int]
+
+
+class Compare(TypedDict):
+    """Two plans."""
+
+    first: int
+    second: int
+
+
+class NewRun(TypedDict):
+    """The plan that is followed."""
+
+    plan: NotRequired[int]
+    seed: NotRequired[int]
+
+
+class Step(TypedDict):
+    """What was observed: a label (a cell is a list), how a choice turned out, what was measured."""
+
+    observation: NotRequired[str | list[Any] | None]
+    outcome: NotRequired[str | None]
+    used: NotRequired[dict[str, float]]
+
+
+class Replan(TypedDict):
+    """The seconds there are, what was spent if that counts, and the problem as it was or as it is now."""
+
+    deadline: NotRequired[float]
+    spent: NotRequired[dict[str, float] | None]
+    problem: NotRequired[Literal["same", "edited"]]
+
+
+class Rest(TypedDict):
+    """How many runs are drawn."""
+
+    runs: NotRequired[int]
+    seed: NotRequired[int]
+
+
+class Finding(TypedDict):
+    """What is wrong with the text, where, and the remedy."""
+
+    line: int
+    path: str
+    keys: Keys
+    message: str
+    text: str
+
+
+class Settings(TypedDict):
+    """When a search stops, and whether every edit begins one."""
+
+    gap: float
+    time_limit: float
+    automatic: bool
+
+
+class SearchState(TypedDict):
+    """How far a search is: ``limit`` is proven, ``own`` is what the best plan has; null is unknown."""
+
+    status: Literal["idle", "searching", "done", "stopped", "failed", "infeasible"]
+    revision: int
+    seconds: float
+    limit: float | None
+    own: float | None
+    gap: float | None
+    iterations: int
+    open: int | None
+    memory: int
+    words: str
+
+
+class PlanHead(TypedDict):
+    """A plan in a list of plans."""
+
+    plan: int
+    seq: int
+    revision: int
+    complete: bool
+    current: bool
+    brief: str
+    own: float | None
+    limit: float | None
+    gap: float | None
+    bounds: dict[str, float | None]
+    costs: dict[str, float | None]
+
+
+class Possible(TypedDict):
+    """What can be observed next, and what to send for it."""
+
+    outcome: str | None
+    state: str | None
+    observation: str | list[int] | None
+
+
+class Replanned(TypedDict):
+    """Whether the old plan goes on."""
+
+    kept: bool
+    words: str
+
+
+class RunState(TypedDict):
+    """Where a run is, what was spent, and what is expected until its end."""
+
+    plan: int
+    steps: int
+    trail: list[list[int]]
+    page: Json | None
+    replanned: Replanned | None
+    over: bool
+    event: str
+    activity: str | None
+    index: int | None
+    state: str | None
+    cell: list[int] | None
+    action: str | None
+    spent: dict[str, float | None]
+    remaining: dict[str, float | None]
+    left: dict[str, float | None]
+    used: dict[str, float]
+    possible: list[Possible]
+    words: str
+
+
+class State(TypedDict):
+    """A session: its text is what everything else follows from."""
+
+    session: str
+    name: str
+    revision: int
+    text: str
+    json: bool
+    document: Any
+    errors: list[Finding]
+    valid: bool
+    drawing: Json | None
+    undo: int
+    redo: int
+    file: str | None
+    saved: bool
+    autosaved: bool
+    settings: Settings
+    search: SearchState
+    plans: list[PlanHead]
+    run: RunState | None
+
+
+class BuiltIn(TypedDict):
+    """A built-in problem."""
+
+    name: str
+    description: str
+    size: Any
+    parameters: list[Json]
+
+
+class Listed(TypedDict):
+    """A session that is open or saved."""
+
+    session: str
+    name: str
+    saved: str
+    open: bool
+
+
+class Catalogue(TypedDict):
+    """What a session can begin with."""
+
+    version: str
+    folder: str
+    builtin: list[BuiltIn]
+    files: list[str]
+    sessions: list[Listed]
+    limits: dict[str, float]
+
+
+class PlanAnswer(TypedDict):
+    """A plan, and what a report page shows of it."""
+
+    head: PlanHead
+    page: Json
+
+
+class Reasons(TypedDict):
+    """As ``hcssp why --json``, and in words."""
+
+    reasons: Json
+    words: str
+
+
+class BestPlans(TypedDict):
+    """As ``hcssp solve --alternatives --json``, and in words."""
+
+    plans: list[Json]
+    words: str
+
+
+class PageAnswer(TypedDict):
+    """The data of a report page."""
+
+    page: Json
+
+
+class Robustness(TypedDict):
+    """As ``hcssp robust --json``, and in words."""
+
+    robustness: Json
+    words: str
+
+
+class Simulation(TypedDict):
+    """The distribution of costs, and runs step by step, as in the data of a report page."""
+
+    outlook: Json
+    runs: list[Json]
+
+
+class Outlook(TypedDict):
+    """The distribution of what the rest may cost."""
+
+    outlook: Json
+
+
+class Pair(TypedDict):
+    """A figure of two plans."""
+
+    name: str
+    first: float | None
+    second: float | None
+
+
+class Changed(TypedDict):
+    """A choice that two plans do not make alike, and when each of them makes it."""
+
+    event: str
+    name: str
+    first: str | None
+    second: str | None
+
+
+class Comparison(TypedDict):
+    """Two plans by names; a page of both if they are for the same rooms and procedure."""
+
+    costs: list[Pair]
+    activities: list[Pair]
+    choices: list[Changed]
+    page: Json | None
+
+
+class Saved(TypedDict):
+    """The file that was written."""
+
+    file: str
+
+
+class Failure(TypedDict):
+    """What is wrong, where, the value and the remedy."""
+
+    error: str
+
+
+@dataclass(frozen=True)
+class Route:
+    """A route of the API.
+
+    Attributes
+    ----------
+    method, path
+        Where; a part in braces stands for a value.
+    name
+        The method of the application that answers.
+    summary
+        What it does.
+    takes
+        The shape of the request; None for requests without a body.
+    gives
+        The shape of the answer, or its media type.
+    """
+
+    method: Literal["GET", "POST", "DELETE"]
+    path: str
+    name: str
+    summary: str
+    takes: Any
+    gives: Any
+
+
+_S = "/api/sessions/{session}"
+_P = _S + "/plans/{plan}"
+
+ROUTES = (
+    Route("GET", "/api/openapi.json", "openapi", "This description", None, Json),
+    Route("GET", "/api/catalogue", "catalogue", "What a session can begin with", None, Catalogue),
+    Route("POST", "/api/sessions", "begin", "Begin a session", NewSession, State),
+    Route("GET", _S, "state", "A session, which is opened again if it was closed", None, State),
+    Route("DELETE", _S, "forget", "Close a session and forget what was saved of it", None, Nothing),
+    Route("GET", _S + "/events", "events", "The events of a session", None, "text/event-stream"),
+    Route("POST", _S + "/edit", "edit", "Edit the text", Edit, State),
+    Route("POST", _S + "/undo", "undo", "Undo the last edit", Nothing, State),
+    Route("POST", _S + "/redo", "redo", "Redo what was undone", Nothing, State),
+    Route("POST", _S + "/settings", "settings", "When searches stop", NewSettings, State),
+    Route("POST", _S + "/search", "search", "Begin or stop the search", SearchAction, State),
+    Route("GET", _S + "/problem", "problem", "The problem file", None, "text/plain"),
+    Route("GET", _P, "plan", "A plan with what a page shows of it", None, PlanAnswer),
+    Route("GET", _P + "/document", "document", "The plan's file", None, Json),
+    Route("POST", _P + "/report", "report", "A report page", Report, "text/html"),
+    Route("POST", _P + "/certificate", "certificate", "A certificate", Nothing, "application/octet-stream"),
+    Route("POST", _S + "/save", "save", "Save a file in the folder", Save, Saved),
+    Route("POST", _S + "/ask/why", "why", "What the alternatives at a place would cost", Why, Reasons),
+    Route("POST", _S + "/ask/best", "best", "The best plans", Best, BestPlans),
+    Route("POST", _S + "/ask/curve", "curve", "The plans along the curve of a bound", Curve, PageAnswer),
+    Route("POST", _S + "/ask/robust", "robust", "The worst case of a plan", Robust, Robustness),
+    Route("POST", _S + "/ask/simulate", "simulate", "Simulated runs", Simulate, Simulation),
+    Route("POST", _S + "/ask/compare", "compare", "What two plans do otherwise", Compare, Comparison),
+    Route("POST", _S + "/run", "run_start", "Begin to follow a plan", NewRun, RunState),
+    Route("GET", _S + "/run", "run_state", "Where the run is", None, RunState),
+    Route("POST", _S + "/run/step", "run_step", "Pass what was observed", Step, RunState),
+    Route("POST", _S + "/run/replan", "run_replan", "Plan the rest again", Replan, RunState),
+    Route("POST", _S + "/run/outlook", "run_outlook", "What the rest may cost", Rest, Outlook),
+    Route("POST", _S + "/run/end", "run_end", "Forget the run", Nothing, Nothing),
+)
+"""Every route of the API; the application has a method for each."""
+
+
+@cache
+def members(shape: Any) -> dict[str, tuple[Any, bool]]:
+    """The types of a record's keys, and whether they are required.
+
+    ``__required_keys__`` does not say so where annotations are postponed.
+    """
+    hints = get_type_hints(shape, include_extras=True)
+    return {
+        name: (get_args(hint)[0], False) if get_origin(hint) is NotRequired else (hint, True)
+        for name, hint in hints.items()
+    }
+
+
+def schema_of(shape: Any, parts: Json) -> Json:
+    """The JSON Schema of a type; records are put into `parts` and referred to."""
+    if is_typeddict(shape):
+        if shape.__name__ not in parts:
+            record: Json = {"type": "object", "additionalProperties": False}
+            parts[shape.__name__] = record
+            record["description"] = (shape.__doc__ or "").replace("``", "`")
+            record["properties"] = {
+                name: schema_of(hint, parts) for name, (hint, _) in members(shape).items()
+            }
+            record["required"] = [name for name, (_, needed) in members(shape).items() if needed]
+        return {"$ref": f"#/components/schemas/{shape.__name__}"}
+    origin, inside = get_origin(shape), get_args(shape)
+    if origin in (Union, types.UnionType):
+        return {"anyOf": [schema_of(each, parts) for each in inside]}
+    if origin is Literal:
+        return {"enum": list(inside)}
+    if origin is list:
+        return {"type": "array", "items": schema_of(inside[0], parts)}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": schema_of(inside[1], parts)}
+    return dict(_PLAIN[shape][0]) if shape in _PLAIN else {}
+
+
+_PLAIN: dict[Any, tuple[Json, str]] = {
+    str: ({"type": "string"}, "a text"),
+    int: ({"type": "integer"}, "a whole number"),
+    float: ({"type": "number"}, "a number"),
+    bool: ({"type": "boolean"}, "true or false"),
+    type(None): ({"type": "null"}, "null"),
+}
+
+
+def checked(value: Any, shape: Any, where: str = "") -> Any:
+    """The value, if it is of a declared shape.
+
+    Raises
+    ------
+    BadRequest
+        If it is not; the message names the key.
+    """
+    origin, inside = get_origin(shape), get_args(shape)
+    if is_typeddict(shape):
+        if not isinstance(value, dict):
+            raise _wrong(where, value, "an object")
+        known = members(shape)
+        for name in value:
+            if name not in known:
+                there_are = ", ".join(known) or "none"
+                raise BadRequest(f"{_at(where, name)}: there is no such key; there are: {there_are}")
+        for name, (_, needed) in known.items():
+            if needed and name not in value:
+                raise BadRequest(f"{_at(where, name)}: this key is missing")
+        for name, each in value.items():
+            checked(each, known[name][0], _at(where, name))
+    elif origin in (Union, types.UnionType):
+        if not any(_fits(value, each, where) for each in inside):
+            named = [_PLAIN[each][1] if each in _PLAIN else "a list or an object" for each in inside]
+            raise _wrong(where, value, " or ".join(named))
+    elif origin is Literal:
+        if not isinstance(value, str) or value not in inside:
+            raise _wrong(where, value, "one of " + ", ".join(map(str, inside)))
+    elif origin is list:
+        if not isinstance(value, list):
+            raise _wrong(where, value, "a list")
+        for index, each in enumerate(value):
+            checked(each, inside[0], f"{where}[{index}]")
+    elif origin is dict:
+        if not isinstance(value, dict):
+            raise _wrong(where, value, "an object")
+        for name, each in value.items():
+            checked(each, inside[1], _at(where, name))
+    elif shape in _PLAIN:
+        number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+        fits = number if shape is float else type(value) is shape
+        if not fits:
+            raise _wrong(where, value, _PLAIN[shape][1])
+    return value
+
+
+def _fits(value: Any, shape: Any, where: str) -> bool:
+    try:
+        checked(value, shape, where)
+    except BadRequest:
+        return False
+    return True
+
+
+def _at(where: str, name: str) -> str:
+    return f"{where}.{name}" if where else name
+
+
+def _wrong(where: str, value: Any, wanted: str) -> BadRequest:
+    shown = (
+        "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else json.dumps(value)
+    )
+    shown = shown if len(shown) <= 60 else shown[:57] + "..."
+    return BadRequest(f"{where or 'the request'}: {shown} is not {wanted}")
+
+
+def openapi_document() -> Json:
+    """The OpenAPI document of all routes."""
+    parts: Json = {}
+    paths: dict[str, Json] = {}
+    failure = {"application/json": {"schema": schema_of(Failure, parts)}}
+    for route in ROUTES:
+        media = route.gives if isinstance(route.gives, str) else "application/json"
+        shape = {"type": "string"} if isinstance(route.gives, str) else schema_of(route.gives, parts)
+        made: Json = {
+            "operationId": route.name,
+            "summary": route.summary,
+            "parameters": [
+                {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+                for name in ("session", "plan")
+                if f"{{{name}}}" in route.path
+            ],
+            "responses": {
+                "201" if route.name == "begin" else "200": {
+                    "description": route.summary,
+                    "content": {media: {"schema": shape}},
+                },
+                "default": {"description": "What is wrong", "content": failure},
+            },
+        }
+        if route.takes is not None:
+            taken = {"application/json": {"schema": schema_of(route.takes, parts)}}
+            made["requestBody"] = {"required": True, "content": taken}
+        paths.setdefault(route.path, {})[route.method.lower()] = made
+    about = {"title": "hcssp serve", "version": __version__, "description": "A live planner."}
+    return {"openapi": "3.1.0", "info": about, "paths": paths, "components": {"schemas": parts}}

@@ -1,0 +1,773 @@
+"""Sessions: the text of each with its history, its worker process, its plans, and what is saved of it.
+
+The text is what everything else follows from; every edit, of the text or of the drawing, goes through
+:meth:`Session.edit`. What was saved of a session, its text and its newest plan, is written as a whole before
+an edit is answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import secrets
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from hcssp.errors import CannotWrite, HcsspError
+from hcssp.files.atomic import read_json, write_atomically
+from hcssp.files.problem_file.document import Findings, Unreadable, decoded, find_beside, read_bytes
+from hcssp.serve.parameters import OUT_OF_MEMORY, ServeParameters
+
+Message = dict[str, Any]
+
+
+class Refused(HcsspError):
+    """A request that cannot be met.
+
+    Parameters
+    ----------
+    status
+        The status of HTTP.
+    message
+        What, where, the value and the remedy.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class WorkerDied(HcsspError):
+    """The worker process has ended in the middle of its work."""
+
+
+class Worker:
+    """The server's end of a worker process.
+
+    Attributes
+    ----------
+    on_event
+        Called with every event of the worker.
+    on_death
+        Called with why, once the process has ended by itself.
+    """
+
+    def __init__(self, process: asyncio.subprocess.Process, limits: ServeParameters) -> None:
+        self._process = process
+        self._limits = limits
+        self._count = 0
+        self._begun: dict[int, asyncio.Future[None]] = {}
+        self._answers: dict[int, asyncio.Future[Message]] = {}
+        self._closed = False
+        self._is_ready = asyncio.Event()
+        self.on_event: Callable[[Message], None] = lambda event: None
+        self.on_death: Callable[[str], None] = lambda why: None
+        self._reading = asyncio.create_task(self._read())
+
+    @classmethod
+    async def started(cls, limits: ServeParameters) -> Worker:
+        """A new process; it imports what it needs while it waits for the first request."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "hcssp.serve.worker", json.dumps(asdict(limits))),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            limit=limits.answer_bytes,
+            # Ctrl-C is for the server, which ends its workers.
+            start_new_session=True,
+        )
+        return cls(process, limits)
+
+    @property
+    def process_id(self) -> int:
+        return self._process.pid
+
+    async def ask(self, do: str, seconds: float, **arguments: Any) -> Any:
+        """The answer to a request.
+
+        Raises
+        ------
+        Refused
+            If the worker refuses it, or takes too long and is killed.
+        WorkerDied
+            If the process ends.
+        """
+        self._count += 1
+        number, loop = self._count, asyncio.get_running_loop()
+        begun, answer = self._begun[number], self._answers[number] = (
+            loop.create_future(),
+            loop.create_future(),
+        )
+        line = json.dumps({"id": number, "do": do, "with": arguments}, allow_nan=False) + "\n"
+        if self._process.stdin is None or self._closed:
+            raise WorkerDied("the worker process has ended")
+        try:
+            self._process.stdin.write(line.encode())
+            await asyncio.wait_for(self._process.stdin.drain(), self._limits.load_seconds)
+            await asyncio.wait_for(self._is_ready.wait(), self._limits.load_seconds)
+            await asyncio.wait_for(
+                begun, self._limits.grace_seconds if do in _AT_ONCE else self._limits.queue_seconds
+            )
+            return await asyncio.wait_for(answer, seconds)
+        except (ConnectionError, TimeoutError) as error:
+            self.kill()
+            raise WorkerDied(
+                f"the worker process did not answer within {seconds:g} seconds and was killed"
+            ) from error
+        finally:
+            self._begun.pop(number, None)
+            self._answers.pop(number, None)
+            for future in (begun, answer):
+                if not future.done():
+                    future.cancel()
+                elif not future.cancelled():
+                    future.exception()
+
+    async def _read(self) -> None:
+        stream = self._process.stdout
+        try:
+            while stream is not None and (line := await stream.readline()):
+                self._receive(json.loads(line))
+        except ValueError:
+            # A line that is longer than is allowed, or cut off.
+            self.kill()
+        code = await self._process.wait()
+        self._is_ready.set()
+        why = _why_ended(code)
+        waiting: list[asyncio.Future[Any]] = [*self._begun.values(), *self._answers.values()]
+        for future in waiting:
+            if not future.done():
+                future.set_exception(WorkerDied(why))
+        if not self._closed:
+            self._closed = True
+            self.on_death(why)
+
+    def _receive(self, message: Message) -> None:
+        if message.get("event") == "ready":
+            self._is_ready.set()
+            return
+        if "event" in message:
+            self.on_event(message)
+            return
+        begun, answer = self._begun.get(message["id"]), self._answers.get(message["id"])
+        if "begun" in message and begun is not None and not begun.done():
+            begun.set_result(None)
+        elif answer is not None and not answer.done():
+            if "error" in message:
+                answer.set_exception(Refused(_STATUS.get(message["kind"], 422), message["error"]))
+            elif "answer" in message:
+                answer.set_result(message["answer"])
+
+    def kill(self) -> None:
+        """End the process at once."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
+
+    async def close(self) -> None:
+        """End the process, and wait until it is gone."""
+        self._closed = True
+        self.kill()
+        await self._process.wait()
+        await self._reading
+
+
+_AT_ONCE = frozenset({"load", "search", "stop", "restore", "warm"})
+"""Requests for which a question is given up, so that they are begun soon."""
+
+_STATUS = {"Fault": 500, "Memory": 503, "Interrupted": 409, "NoSolution": 409}
+
+
+def _why_ended(code: int) -> str:
+    if code == OUT_OF_MEMORY:
+        return "the worker process took more memory than it may and was ended; make the problem smaller"
+    return f"the worker process ended (exit code {code})"
+
+
+@dataclass
+class KeptPlan:
+    """A plan as the server keeps it: what it is for, its page and its file, as JSON."""
+
+    head: Message
+    page: str
+    document: str
+    text: str
+    json: bool
+
+
+@dataclass
+class Subscriber:
+    """A client that listens to the events of a session; of each kind the newest waits for it."""
+
+    waiting: dict[str, tuple[str, Message]] = field(default_factory=dict)
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def put(self, key: str, event: str, data: Message) -> None:
+        self.waiting[key] = (event, data)
+        self.wake.set()
+
+
+class Session:
+    """A problem that is edited and planned.
+
+    Attributes
+    ----------
+    key
+        What it is called in addresses.
+    text, is_json, revision
+        The problem file, and how often it was changed.
+    used
+        When it was used last, by ``time.monotonic()``.
+    """
+
+    def __init__(self, key: str, name: str, room: Sessions) -> None:
+        self.key, self.name = key, name
+        self._room, self._limits = room, room.limits
+        self.text, self.is_json, self.revision = "", False, 0
+        self.file: str | None = None
+        self._saved_text: str | None = None
+        self._document: Any = None
+        self._errors: list[Message] = []
+        self._drawing: str | None = None
+        self._undone: list[str] = []
+        self._done: list[str] = []
+        self.settings: Message = {
+            "gap": self._limits.gap,
+            "time_limit": self._limits.time_limit,
+            "automatic": True,
+        }
+        self.search: Message = dict(_NO_SEARCH)
+        self.plans: dict[int, KeptPlan] = {}
+        self.run: Message | None = None
+        self._numbers = 0
+        self._texts: dict[int, tuple[str, bool]] = {}
+        self._worker: Worker | None = None
+        self._loaded = False
+        self._lock = asyncio.Lock()
+        self._subscribers: list[Subscriber] = []
+        self._autosave_error = ""
+        self._saving: asyncio.Task[None] | None = None
+        self.used = time.monotonic()
+
+    # What clients see.
+
+    def state(self) -> dict[str, Any]:
+        """The session for a client; the drawing is JSON already."""
+        return {
+            "session": self.key,
+            "name": self.name,
+            "revision": self.revision,
+            "text": self.text,
+            "json": self.is_json,
+            "document": self._document,
+            "errors": self._errors,
+            "drawing": None if self._drawing is None else Raw(self._drawing),
+            "file": self.file,
+            "saved": self.file is not None and self._saved_text == self.text,
+            "autosaved": not self._autosave_error,
+            "settings": self.settings,
+            "run": self.run,
+            **self._summary(),
+        }
+
+    def _summary(self) -> Message:
+        return {
+            "valid": self._drawing is not None,
+            "undo": len(self._done),
+            "redo": len(self._undone),
+            "search": self.search,
+            "plans": [self.head(number) for number in sorted(self.plans)],
+        }
+
+    def head(self, number: int) -> Message:
+        """A plan in a list of plans."""
+        head = self.plans[number].head
+        return {**head, "current": head["revision"] == self.revision}
+
+    def kept(self, number: int) -> KeptPlan:
+        """A plan by its number.
+
+        Raises
+        ------
+        Refused
+            If there is none.
+        """
+        if number not in self.plans:
+            known = ", ".join(map(str, sorted(self.plans))) or "none"
+            raise Refused(404, f"there is no plan {number}; there are: {known}")
+        return self.plans[number]
+
+    def subscribe(self) -> Subscriber:
+        """Listen to the events; the first is the state."""
+        subscriber = Subscriber()
+        self._subscribers.append(subscriber)
+        self._tell(subscriber)
+        return subscriber
+
+    def _tell(self, subscriber: Subscriber) -> None:
+        data = {"revision": self.revision, "run": self.run is not None, **self._summary()}
+        subscriber.put("state", "state", data)
+
+    def unsubscribe(self, subscriber: Subscriber) -> None:
+        """Listen no more."""
+        self._subscribers.remove(subscriber)
+
+    def publish(self, event: str, data: Message, key: str | None = None) -> None:
+        """Send an event to all who listen; a newer one takes the place of one that still waits."""
+        for subscriber in self._subscribers:
+            subscriber.put(key or event, event, data)
+
+    def publish_state(self) -> None:
+        """Send the state to all who listen."""
+        for subscriber in self._subscribers:
+            self._tell(subscriber)
+
+    # Edits.
+
+    async def edit(
+        self, text: str | None, operations: Sequence[Message], revision: int | None, plan: bool
+    ) -> None:
+        """Change the text, and search for a plan if it is wanted and possible."""
+        async with self._lock:
+            if revision is not None and revision != self.revision:
+                message = f"the session has revision {self.revision}, not {revision}; fetch its state first"
+                raise Refused(409, message)
+            before = self.text
+            await self._load(self.text if text is None else text, operations)
+            if self.text != before:
+                self._done.append(before)
+                self._undone.clear()
+                self._forget_history()
+            await self._changed(plan)
+
+    async def undo(self, back: bool) -> None:
+        """Undo an edit, or redo it."""
+        async with self._lock:
+            source, target = (self._done, self._undone) if back else (self._undone, self._done)
+            if not source:
+                raise Refused(409, f"there is nothing to {'undo' if back else 'redo'}")
+            before = self.text
+            await self._load(source[-1], ())
+            source.pop()
+            target.append(before)
+            await self._changed(True)
+
+    async def _load(self, text: str, operations: Sequence[Message]) -> None:
+        loaded = await self._ask_at_once(
+            "load",
+            text=text,
+            operations=operations,
+            json=self.is_json,
+            name=self.name,
+            folder=str(self._room.folder if self.file is None else (self._room.folder / self.file).parent),
+        )
+        self._loaded = True
+        self.text, self._document = loaded["text"], loaded["document"]
+        self._errors, self._drawing = loaded["errors"], loaded["drawing"]
+
+    async def _changed(self, plan: bool) -> None:
+        self.revision += 1
+        self.search = {**_NO_SEARCH, "revision": self.revision}
+        await self.save()
+        if plan and self.settings["automatic"] and self._drawing is not None:
+            await self._begin_search()
+        self.publish_state()
+
+    def _forget_history(self) -> None:
+        del self._done[: -self._limits.history]
+        while self._done and sum(map(len, self._done)) > self._limits.history_bytes:
+            del self._done[0]
+
+    def forget_past(self) -> None:
+        """What the session began with is not undone."""
+        self._done.clear()
+
+    # The search.
+
+    async def begin_search(self) -> None:
+        """Search, from the last plan on."""
+        async with self._lock:
+            if self._drawing is None:
+                raise Refused(409, "the problem has errors; correct them first")
+            await self._begin_search()
+            self.publish_state()
+
+    async def _begin_search(self) -> None:
+        self._numbers += 1
+        self._texts = {number: kept for number, kept in self._texts.items() if number in self.plans}
+        self._texts[self._numbers] = (self.text, self.is_json)
+        self.search = {**_NO_SEARCH, "status": "searching", "revision": self.revision}
+        await self._ask_at_once(
+            "search",
+            plan=self._numbers,
+            revision=self.revision,
+            gap=self.settings["gap"],
+            time_limit=self.settings["time_limit"],
+        )
+
+    async def stop_search(self) -> None:
+        """End the search; its best plan is kept."""
+        async with self._lock:
+            await self._ask_at_once("stop")
+
+    def _heard(self, message: Message) -> None:
+        """An event of the worker."""
+        if message["event"] == "search" and message["search"]["revision"] == self.revision:
+            self.search = message["search"]
+            self.publish("search", self.search)
+        elif message["event"] == "plan" and message["head"]["plan"] in self._texts:
+            head = message["head"]
+            number = head["plan"]
+            self.plans[number] = KeptPlan(head, message["page"], message["document"], *self._texts[number])
+            while len(self.plans) > self._limits.plans:
+                del self.plans[min(self.plans)]
+            self.publish("plan", self.head(number), f"plan {number}")
+            if head["complete"]:
+                self._saving = asyncio.create_task(self.save())
+
+    # The worker.
+
+    async def ask(self, do: str, seconds: float, **arguments: Any) -> Any:
+        """Ask the worker; a question waits for its turn."""
+        self.used = time.monotonic()
+        worker = await self._ready()
+        try:
+            return await worker.ask(do, seconds, **arguments)
+        except WorkerDied as error:
+            raise Refused(503, f"{error}; a new one is started, so ask again") from error
+        finally:
+            self.used = time.monotonic()
+
+    async def _ask_at_once(self, do: str, **arguments: Any) -> Any:
+        """Ask the worker for something that must be done now; one that does not answer is replaced, once."""
+        self.used = time.monotonic()
+        try:
+            worker = self._worker or await self._ready(load=do != "load")
+            return await worker.ask(do, self._limits.load_seconds, **arguments)
+        except WorkerDied as error:
+            self._gone(str(error))
+        try:
+            worker = await self._ready(load=do != "load")
+            return await worker.ask(do, self._limits.load_seconds, **arguments)
+        except WorkerDied as error:
+            self._gone(str(error))
+            raise Refused(503, f"{error}; the session is as it was before") from error
+
+    async def _ready(self, load: bool = True) -> Worker:
+        """The worker; a new one is given what the last one knew."""
+        if self._worker is None:
+            worker = self._worker = await self._room.worker()
+            worker.on_event = self._heard
+            worker.on_death = self._gone
+            for number, kept in sorted(self.plans.items()):
+                document = json.loads(kept.document)
+                await worker.ask(
+                    *("restore", self._limits.load_seconds),
+                    plan=number,
+                    text=kept.text,
+                    json=kept.json,
+                    document=document,
+                )
+            if load and self.text:
+                await self._load(self.text, ())
+            if self.plans:
+                await worker.ask("warm", self._limits.load_seconds, plan=max(self.plans))
+        return self._worker
+
+    def _gone(self, why: str) -> None:
+        """The worker has died, whatever it was doing."""
+        if self._worker is None:
+            return
+        self._worker.kill()
+        self._worker, self.run = None, None
+        if self.search["status"] == "searching":
+            self.search = {**self.search, "status": "failed", "words": why}
+        self.publish("worker", {"words": why})
+        self.publish_state()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it searches, or something waits for it."""
+        return self.search["status"] == "searching" or self._lock.locked()
+
+    @property
+    def process_id(self) -> int | None:
+        """The worker process."""
+        return None if self._worker is None else self._worker.process_id
+
+    # Files.
+
+    async def save(self) -> None:
+        """Save the text and the newest plan, so that the session can be opened again after a crash."""
+        newest = self.plans.get(max(self.plans, default=0))
+        saved = {
+            "format": "hcssp-session",
+            "version": 1,
+            "name": self.name,
+            "text": self.text,
+            "json": self.is_json,
+            "file": self.file,
+            "revision": self.revision,
+            "settings": self.settings,
+            "plan": None if newest is None else asdict(newest),
+        }
+        try:
+            await asyncio.to_thread(self._room.write_saved, self.key, json.dumps(saved))
+            self._autosave_error = ""
+        except CannotWrite as error:
+            self._autosave_error = str(error)
+
+    async def resume(self, saved: Message) -> None:
+        """Go on with what was saved."""
+        self.is_json, self.file, self.settings = saved["json"], saved["file"], saved["settings"]
+        if saved["plan"] is not None:
+            kept = KeptPlan(**saved["plan"])
+            self._numbers = kept.head["plan"]
+            self.plans[self._numbers] = kept
+            self._texts[self._numbers] = (kept.text, kept.json)
+        async with self._lock:
+            self.revision = saved["revision"]
+            self.text = saved["text"]
+            await self._ready()
+            if not self.plans and self.settings["automatic"] and self._drawing is not None:
+                await self._begin_search()
+
+    async def close(self) -> None:
+        """Save it, end the worker, and publish that."""
+        await self.save()
+        self.publish("closed", {})
+        if self._worker is not None:
+            worker, self._worker = self._worker, None
+            await worker.close()
+
+    def keep_as(self, file: str) -> None:
+        """The text is that of a file."""
+        self.file, self._saved_text = file, self.text
+
+
+class Raw(str):
+    """A text that is JSON already."""
+
+
+_NO_SEARCH: Message = {
+    "status": "idle",
+    "revision": 0,
+    "seconds": 0.0,
+    "limit": None,
+    "own": None,
+    "gap": None,
+    "iterations": 0,
+    "open": None,
+    "memory": 0,
+    "words": "",
+}
+
+
+class Sessions:
+    """All sessions of a server, and the files of its folder.
+
+    Parameters
+    ----------
+    folder
+        The project folder; no other file is read or written.
+    limits
+        The limits of the server.
+    """
+
+    def __init__(self, folder: Path, limits: ServeParameters) -> None:
+        self.folder, self.limits = folder.resolve(), limits
+        self.open: dict[str, Session] = {}
+        self._spare: asyncio.Task[Worker] | None = None
+        self._opening = asyncio.Lock()
+
+    async def worker(self) -> Worker:
+        """A worker that has imported what it needs, and another one begins to."""
+        spare = self.warm_up()
+        self._spare = None
+        self.warm_up()
+        return await spare
+
+    def warm_up(self) -> asyncio.Task[Worker]:
+        """Start the process of the next session."""
+        if self._spare is None:
+            self._spare = asyncio.create_task(Worker.started(self.limits))
+        return self._spare
+
+    async def begin(
+        self, name: str, text: str | None, is_json: bool, file: str | None, made: Message
+    ) -> Session:
+        """A new session with a text, or with a problem that its worker makes."""
+        async with self._opening:
+            await self._make_room()
+            session = Session(secrets.token_hex(8), name, self)
+            self.open[session.key] = session
+        try:
+            session.is_json = is_json
+            if text is None:
+                text = (await session.ask("make", self.limits.load_seconds, **made))["text"]
+            if file is not None:
+                session.file = file
+            await session.edit(text, (), None, True)
+            session.forget_past()
+            if file is not None:
+                session.keep_as(file)
+        except BaseException:
+            await self._drop(session)
+            raise
+        return session
+
+    async def find(self, key: str) -> Session:
+        """An open session, or a saved one, which is opened.
+
+        Raises
+        ------
+        Refused
+            If there is none.
+        """
+        if key in self.open:
+            self.open[key].used = time.monotonic()
+            return self.open[key]
+        async with self._opening:
+            if key in self.open:
+                return self.open[key]
+            saved = self._read_saved(key)
+            await self._make_room()
+            session = Session(key, saved["name"], self)
+            await session.resume(saved)
+            self.open[key] = session
+            return session
+
+    async def _make_room(self) -> None:
+        if len(self.open) < self.limits.sessions:
+            return
+        idle = [session for session in self.open.values() if not session.is_busy]
+        if not idle:
+            raise Refused(503, f"{self.limits.sessions} sessions are searching; wait, or stop one of them")
+        oldest = min(idle, key=lambda session: session.used)
+        del self.open[oldest.key]
+        await oldest.close()
+
+    async def forget(self, key: str) -> None:
+        """Close a session, and remove what was saved of it."""
+        session = await self.find(key)
+        await self._drop(session)
+
+    async def _drop(self, session: Session) -> None:
+        self.open.pop(session.key, None)
+        await session.close()
+        with suppress(OSError):
+            self._saved_path(session.key).unlink(missing_ok=True)
+
+    async def close(self) -> None:
+        """Save all sessions, and end all processes."""
+        await asyncio.gather(*(session.close() for session in self.open.values()))
+        if self._spare is not None:
+            with suppress(OSError):
+                await (await self._spare).close()
+
+    # Files.
+
+    def files(self) -> list[str]:
+        """The problem files of the folder, and of those in it."""
+        found = []
+        for pattern in ("*", "*/*"):
+            for path in self.folder.glob(pattern):
+                parts = path.relative_to(self.folder).parts
+                if (
+                    path.suffix in _SUFFIXES
+                    and path.is_file()
+                    and not any(each.startswith(".") for each in parts)
+                ):
+                    found.append("/".join(parts))
+        return sorted(found)[: self.limits.files]
+
+    def read(self, name: str) -> str:
+        """The text of a problem file of the folder."""
+        try:
+            path = find_beside(self.folder, name)
+        except Unreadable as error:
+            raise Refused(404, str(error)) from error
+        if path.suffix not in _SUFFIXES:
+            raise Refused(422, f"{name!r} is no problem file; its name must end in {', '.join(_SUFFIXES)}")
+        findings = Findings(name)
+        return decoded(read_bytes(path, name, self.limits.body_bytes), findings)
+
+    def target(self, name: str, suffixes: Sequence[str], replace: bool) -> Path:
+        """Where a file of the folder may be written.
+
+        Raises
+        ------
+        Refused
+            If it lies elsewhere, has another suffix, or is there already and may not be replaced.
+        """
+        relative = PurePosixPath(name)
+        odd = "\\" in name or ":" in name or not name.isprintable() or relative.is_absolute()
+        if odd or any(part.startswith(".") for part in relative.parts) or not relative.name:
+            raise Refused(
+                422, f"{name!r} leads out of the folder; name a file inside, with / between folders"
+            )
+        if relative.suffix not in suffixes:
+            raise Refused(422, f"{name!r}: the name must end in {' or '.join(suffixes)}")
+        path = self.folder / relative
+        # A link may lead anywhere.
+        if not path.resolve().is_relative_to(self.folder) or path.is_symlink():
+            raise Refused(422, f"{name!r} is a link; name a file inside of the folder")
+        if not path.parent.is_dir():
+            raise Refused(422, f"{name!r}: there is no such folder; make it first")
+        if path.exists() and not replace:
+            raise Refused(
+                409, f"{name!r} is there already; say that it may be replaced, or choose another name"
+            )
+        return path
+
+    def saved(self) -> list[Message]:
+        """The sessions that are open or can be opened again, the newest first."""
+        found = []
+        folder = self._saved_path("").parent
+        for path in folder.glob("*.json") if folder.is_dir() else ():
+            with suppress(OSError):
+                when = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
+                key = path.stem
+                name = self.open[key].name if key in self.open else self._name_of(path)
+                found.append({"session": key, "name": name, "saved": when, "open": key in self.open})
+        return sorted(found, key=lambda each: str(each["saved"]), reverse=True)[: self.limits.files]
+
+    @staticmethod
+    def _name_of(path: Path) -> str:
+        # The name comes early in the file.
+        with path.open(encoding="utf-8", errors="replace") as stream:
+            head = stream.read(1000)
+        found = re.search(r'"name": ("(?:[^"\\\\]|\\\\.)*")', head)
+        return str(json.loads(found[1])) if found else path.stem
+
+    def _saved_path(self, key: str) -> Path:
+        return self.folder / ".hcssp" / "sessions" / f"{key}.json"
+
+    def write_saved(self, key: str, text: str) -> None:
+        """Write what is saved of a session."""
+        path = self._saved_path(key)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise CannotWrite(f"{path.parent}: {error.strerror}") from error
+        write_atomically(path, text)
+
+    def _read_saved(self, key: str) -> Message:
+        unknown = Refused(404, f"there is no session {key[:40]!r}; begin one")
+        if not re.fullmatch(r"[0-9a-f]{16}", key):
+            raise unknown
+        path = self._saved_path(key)
+        if not path.is_file():
+            raise unknown
+        saved: Message = read_json(path)
+        if not isinstance(saved, dict) or saved.get("format") != "hcssp-session" or saved.get("version") != 1:
+            raise Refused(422, f"{path.name} is no saved session of this version")
+        return saved
+
+
+_SUFFIXES = (".yaml", ".yml", ".json")
