@@ -9,7 +9,7 @@ AGAINST ?= 384164d
 # Those on the path and those of pyenv.
 PYTHONS ?= $(foreach minor,11 12 13 14,python3.$(minor) $(lastword $(wildcard $(HOME)/.pyenv/versions/3.$(minor).*/bin/python3)))
 # Front-ends that are tested where they can be installed; make EXTRAS= test does without.
-EXTRAS ?= storm umb ppddl gymnasium dask parquet robot
+EXTRAS ?= storm umb gymnasium dask parquet robot
 BIN := .venv/bin
 RUNS := .venv/.runs
 STAMP := .venv/.installed

@@ -27,8 +27,8 @@ CORRIDOR_BOUND = 0.17  # damage for each column; the fastest plan takes 0.23, th
 
 def measure_kind(kind: str, size: int, cap: float) -> dict[str, Any]:
     """Solve one problem; making it is not counted."""
+    from hazard_grid import hazard_grid
     from hcssp import Gap, MaxRuntime, solve
-    from hcssp.scenarios.domains.hazard_grid import hazard_grid
 
     if kind == "corridor":
         columns = size // WIDTH

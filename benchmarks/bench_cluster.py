@@ -55,9 +55,9 @@ class Tree:
 
 def record(seconds: float) -> None:
     """Search for so long, and write down every node that is expanded."""
+    from hazard_grid import stages
     from hcssp import Gap, MaxRuntime, solve
     from hcssp.methods.policy_branching import PolicySearch
-    from hcssp.scenarios.domains.hazard_grid import stages
 
     steps: list[tuple[int, float, float]] = []
     expand = PolicySearch.expand

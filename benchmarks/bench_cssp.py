@@ -42,7 +42,7 @@ def make_problem(name: str) -> Any:
 
         return evacuation().activities[0].cssp.with_bounds(damage=2.0)
     if name == "grid":
-        from hcssp.scenarios.domains.hazard_grid import hazard_grid
+        from hazard_grid import hazard_grid
 
         return hazard_grid(100, 100)
     from hcssp.scenarios.domains.racetrack import racetrack

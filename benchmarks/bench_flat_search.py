@@ -32,10 +32,10 @@ from measuring import (
 GAP = 1e-6
 ROUGH_GAP = 1e-3
 SCENARIOS = {
-    "racetrack 1,218": ("racetrack", {"scale": 1, "max_speed": 2, "bound": 0.2}),
-    "racetrack 10,311": ("racetrack", {"scale": 2, "max_speed": 3, "bound": 0.5}),
-    "racetrack 37,730": ("racetrack", {}),
-    "grid 100 x 100": ("hazard_grid", {"width": 100, "height": 100}),
+    "racetrack 1,218": ("hcssp.scenarios:racetrack", {"scale": 1, "max_speed": 2, "bound": 0.2}),
+    "racetrack 10,311": ("hcssp.scenarios:racetrack", {"scale": 2, "max_speed": 3, "bound": 0.5}),
+    "racetrack 37,730": ("hcssp.scenarios:racetrack", {}),
+    "grid 100 x 100": ("hazard_grid:hazard_grid", {"width": 100, "height": 100}),
 }
 AIMS = {"racetrack 37,730": 5.0, "grid 100 x 100": 3.0}  # times faster
 SECONDS = {"racetrack 1,218": 1.0, "racetrack 10,311": 2.0, **dict.fromkeys(flat_problems.GRIDS, 0.3)}
@@ -53,8 +53,8 @@ def measure_proof(name: str, cap: float) -> dict[str, Any]:
 
     if name in SCENARIOS:
         maker, parameters = SCENARIOS[name]
-        made = getattr(import_module(f"hcssp.scenarios.{maker}"), maker)
-        problem = made(**parameters)
+        module, _, name_in_it = maker.partition(":")
+        problem = getattr(import_module(module), name_in_it)(**parameters)
     else:
         problem = flat_problems.problem_of(name)
     began = time.process_time()

@@ -41,9 +41,9 @@ SEARCH_AIM, CURVE_AIM = 1.6, 1.8
 
 def measure_search(name: str, jobs: int, cap: float) -> dict[str, Any]:
     """Prove one problem by so many processes."""
+    from hazard_grid import stages
     from hcssp import Gap, MaxRuntime, open_workers, solve
     from hcssp.scenarios import evacuation
-    from hcssp.scenarios.domains.hazard_grid import stages
 
     parameters = SEARCHES[name]
     problem = evacuation(**parameters) if "bound" in parameters else stages(**parameters)

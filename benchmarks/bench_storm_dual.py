@@ -44,7 +44,7 @@ def make_problem(name: str) -> Any:
     kind, *sizes = name.split("-")
     numbers = [int(size) for size in sizes]
     if kind == "grid":
-        from hcssp.scenarios.domains.hazard_grid import hazard_grid
+        from hazard_grid import hazard_grid
 
         problem = hazard_grid(numbers[0], numbers[0])
     elif kind == "racetrack":

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
+from hazard_grid import symmetric_grid
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.procedure import HCSSP
-from hcssp.scenarios.domains.hazard_grid import symmetric_grid
 from small_procedures import drone, forking, retrying
 
 

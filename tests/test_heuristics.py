@@ -8,11 +8,11 @@ import pytest
 import hcssp
 import hcssp.heuristics as heuristics
 from brute_force import brute_force
+from hazard_grid import hazard_grid
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.state_space import TransitionBatch
 from hcssp.errors import InvalidProblem
 from hcssp.heuristics import ExpectedCosts, TableHeuristic, shortest_paths
-from hcssp.scenarios.domains.hazard_grid import hazard_grid
 from implicit_problems import implicit_of
 from random_problems import random_cssp
 

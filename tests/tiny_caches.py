@@ -19,7 +19,6 @@ from hcssp.ssp.policy_evaluation import PolicySystem
 SIZE = 2
 
 CACHES = {
-    "hcssp.files.problem_file.schema": ("MOST_KEPT",),
     "hcssp.proofs.potentials": ("MAX_SEARCHES",),
 }
 """The constants that say how much is kept, by module."""

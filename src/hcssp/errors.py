@@ -46,11 +46,11 @@ class _Violations(HcsspError):
     Parameters
     ----------
     violations
-        One sentence for each violation, naming the place, the value and the remedy.
+        One sentence for each violation, naming the place, the value and the remedy; a text is a single one.
     """
 
-    def __init__(self, violations: Iterable[str]) -> None:
-        self.violations = tuple(violations)
+    def __init__(self, violations: str | Iterable[str]) -> None:
+        self.violations = (violations,) if isinstance(violations, str) else tuple(violations)
         count = len(self.violations)
         if count == 1:
             message = self.violations[0]

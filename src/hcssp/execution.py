@@ -87,8 +87,6 @@ from hcssp.procedure import (
     HCSSP,
     Outcome,
     ProcedurePolicy,
-    as_procedure,
-    as_procedure_policy,
 )
 from hcssp.procedure.model import entry_distribution, goal_event_states
 from hcssp.procedure.nesting import enters
@@ -202,8 +200,8 @@ class Run:
         if not isinstance(policy, ProcedurePolicy):
             # Here an improper policy is reported by the names of its own problem.
             induced_chain(policy.problem, policy).require_proper()
-        self._problem = as_procedure(policy.problem)
-        self._policy = as_procedure_policy(self._problem, policy)
+        self._problem = policy.problem.procedure
+        self._policy = policy.procedure
         self._flattening = self._problem.flattening
         self._chain, self._mixed = induced_chain(self._problem, self._policy), self._policy.mixed()
         self._generator = np.random.default_rng(seed)
@@ -402,7 +400,7 @@ class Run:
             bounds = dict(zip(problem.constraint_names, problem.bounds.tolist(), strict=True))
             whole = run._problem.with_bounds(bounds)
         else:
-            whole = self._problem if problem is None else as_procedure(problem)
+            whole = self._problem if problem is None else problem.procedure
         before = self._charged if problem is None else {}
         left = {each.name: each.at_most for each in run._problem.constraints if each.per is None}
         run._charged = {

@@ -28,7 +28,6 @@ from hcssp.cssp import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidCertificate, InvalidProblem, NotProven
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.procedure.model import as_procedure
 from hcssp.solving.solve import solve
 from random_nestings import random_limits, random_nesting
 from random_procedures import random_procedure
@@ -68,7 +67,7 @@ class Case:
 
     @cached_property
     def procedure(self) -> HCSSP:
-        return as_procedure(self.problem)
+        return self.problem.procedure
 
     @cached_property
     def activities(self) -> tuple[ExactProblem, ...]:

@@ -20,7 +20,6 @@ from hcssp.cssp import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.errors import NotProven
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.procedure.model import as_procedure
 from hcssp.solving.solve import solve
 from volume import some
 
@@ -50,7 +49,7 @@ Forged = tuple[CSSP | HCSSP, Certificate]
 def claiming(
     problem: CSSP | HCSSP, claim: float, statement: Statement, *potentials: Potential, **more: Any
 ) -> Certificate:
-    bounds = tuple(each.at_most for each in as_procedure(problem).constraints)
+    bounds = tuple(each.at_most for each in problem.procedure.constraints)
     proof = {"tree": (-1,), "leaves": ((0, claim),), **more}
     return Certificate(
         bounds=bounds, plan=NOTHING, ranks=NOTHING, upper_bound=inf, plan_statements=(),

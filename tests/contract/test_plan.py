@@ -19,7 +19,6 @@ from hcssp.evaluation.exact import ProcedureEvaluation, evaluate
 from hcssp.methods.highs.linear_program import LinearProgram
 from hcssp.methods.paper import BudgetAllocation
 from hcssp.procedure import ProcedurePolicy
-from hcssp.procedure.model import as_procedure
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 from known_optima import knapsack, roads
@@ -282,7 +281,7 @@ def test_a_single_problem_is_run_once() -> None:
     plan = solve(knapsack(6.0))
     procedure = plan.as_procedure()
     assert isinstance(procedure, ProcedurePlan)
-    assert procedure.problem == as_procedure(knapsack(6.0))
+    assert procedure.problem == knapsack(6.0).procedure
     assert isinstance(procedure.policy, ProcedurePolicy)
     assert procedure.costs.costs == pytest.approx(plan.evaluate().costs)
     assert procedure.costs.activities[0].expected_executions == pytest.approx(1.0)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from hazard_grid import hazard_grid
 from hcssp.cssp.absorption import absorb
 from hcssp.cssp.factorisation import EVALUATION, Layers
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.preprocessing import prepare
-from hcssp.scenarios.domains.hazard_grid import hazard_grid
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_evaluation import PolicySystem, SweepSystem
 from hcssp.ssp.policy_iteration import PolicyIteration

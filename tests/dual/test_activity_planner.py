@@ -7,6 +7,7 @@ import pytest
 
 from brute_force import BruteForce, brute_force
 from counting_planner import CountingPlanner
+from hazard_grid import hazard_grid
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
@@ -15,7 +16,6 @@ from hcssp.dual.multi_exit import MultiExitOracle
 from hcssp.dual.value_cache import DEFAULT_PARAMETERS, ActivityPlan, ValueBounds
 from hcssp.evaluation import evaluate
 from hcssp.procedure import Outcome, ProcedureBuilder
-from hcssp.scenarios.domains.hazard_grid import hazard_grid
 from random_problems import random_cssp
 from random_procedures import random_activity
 from small_procedures import risky_room

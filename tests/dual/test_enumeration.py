@@ -10,6 +10,7 @@ import pytest
 
 from brute_force import brute_force as brute_force_flat_problem
 from brute_force_procedures import brute_force
+from hazard_grid import hazard_grid
 from hcssp.checker.checking import check
 from hcssp.contract.solver import Context
 from hcssp.cssp.policy import NO_ROW
@@ -31,7 +32,6 @@ from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.proofs.assembly import certificate_of, claimed_interval
 from hcssp.proofs.search_record import SearchRecord
-from hcssp.scenarios.domains.hazard_grid import hazard_grid
 from hcssp.solving.solve import solve
 from hcssp.ssp.scalar_problem import Region
 from random_problems import random_cssp

@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hazard_grid import stages
 from hcssp.checker.checking import check
 from hcssp.contract.plan import Plan
 from hcssp.contract.progress import MaxIterations, Progress
 from hcssp.errors import InvalidPlan
 from hcssp.files.search_file import load_search, save_search
 from hcssp.methods.policy_branching import PolicySearch
-from hcssp.procedure import as_procedure
 from hcssp.proofs.search_record import SearchRecord
-from hcssp.scenarios.domains.hazard_grid import stages
 from hcssp.solving.solve import solve
 from hcssp.workers import open_workers
 from known_optima import KNOWN
@@ -111,7 +110,7 @@ def test_a_forged_search_file_changes_no_optimum(tmp_path: Path, name: str) -> N
     """Whatever tree a file holds, the result is the optimum that is known from elsewhere."""
     known, rng = KNOWN[name], np.random.default_rng(len(name))
     problem, path = known.problem, tmp_path / "plan.json.search"
-    rows = as_procedure(problem).flattening.num_rows
+    rows = problem.procedure.flattening.num_rows
     for splits in (1, 3, 6):
         save_search(path, problem, SearchRecord())
         tree, weights = forged(rng, rows, splits)

@@ -16,7 +16,6 @@ from hcssp.dual.ascent import Infeasibility
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.incumbents import Reporter, is_doubtful
 from hcssp.numerics import tolerated
-from hcssp.procedure import as_procedure
 from menus import Dish, Menu
 
 
@@ -263,7 +262,7 @@ def two_ways() -> CSSP:
 
 @pytest.mark.parametrize("solver", [PolicyBranching(), Anytime(), BudgetAllocation()])
 def test_under_a_bound_of_0_the_least_is_told(solver: Solver) -> None:
-    problem = as_procedure(two_ways()) if isinstance(solver, BudgetAllocation) else two_ways()
+    problem = two_ways().procedure if isinstance(solver, BudgetAllocation) else two_ways()
     plan = solve(problem.with_bounds(damage=0.0), solver)
     assert plan.status is Status.INFEASIBLE
     assert plan.message == (

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from brute_force import brute_force
+from hazard_grid import hazard_grid, stages
 from hcssp.contract.progress import MaxMemory, memory_limit_of
 from hcssp.contract.proof import Status
 from hcssp.cssp.model import CSSP
@@ -28,7 +29,6 @@ from hcssp.methods.policy_branching import (
 )
 from hcssp.procedure import HCSSP
 from hcssp.scenarios import small_building
-from hcssp.scenarios.domains.hazard_grid import hazard_grid, stages
 from hcssp.solving.solve import solve
 from hcssp.ssp.scalar_problem import Region
 from menus import Dish

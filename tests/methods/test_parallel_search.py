@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from hazard_grid import stages
 from hcssp.checker.checking import check
 from hcssp.contract.progress import FirstPlan, MaxIterations, Progress
 from hcssp.contract.proof import Reason
@@ -35,7 +36,6 @@ from hcssp.numerics import PRUNE_TOLERANCE
 from hcssp.procedure.model import HCSSP
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.scenarios.domains.evacuation import small_building
-from hcssp.scenarios.domains.hazard_grid import stages
 from hcssp.solving import rational_enumeration
 from hcssp.solving.solve import solve
 from hcssp.ssp.scalar_problem import Region

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from brute_force import brute_force
+from hazard_grid import hazard_grid, symmetric_grid
 from hcssp.contract.progress import Gap, MaxIterations, Target
 from hcssp.contract.proof import Infeasible, Reason, Status
 from hcssp.contract.solver import Context
@@ -20,7 +21,6 @@ from hcssp.errors import DeadEnd
 from hcssp.methods.anytime import Anytime
 from hcssp.methods.policy_branching import PolicyBranching, split_region, undecided_row
 from hcssp.procedure import HCSSP
-from hcssp.scenarios.domains.hazard_grid import hazard_grid, symmetric_grid
 from hcssp.solving.solve import solve
 from hcssp.ssp.scalar_problem import Region
 from known_optima import knapsack, start_in_goal

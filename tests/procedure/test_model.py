@@ -23,9 +23,6 @@ from hcssp.procedure import (
     Constraint,
     Outcome,
     ProcedurePolicy,
-    as_procedure,
-    as_procedure_policy,
-    as_single_policy,
 )
 from hcssp.scenarios import evacuation, small_building
 from known_optima import start_in_goal, trap, two_starts
@@ -232,12 +229,12 @@ def test_the_primary_cost_has_the_name_the_activities_agree_on() -> None:
 
 def test_a_procedure_is_one_already() -> None:
     problem = retrying()
-    assert as_procedure(problem) is problem
+    assert problem.procedure is problem
 
 
 def test_the_procedure_runs_the_problem_once_under_its_own_bounds() -> None:
     problem = risky_room().with_bounds(damage=2.0)
-    procedure = as_procedure(problem)
+    procedure = problem.procedure
     assert str(procedure) == (
         "procedure: 2 events, 1 activity, 1 constraint; minimise time\n"
         "start\n"
@@ -248,24 +245,22 @@ def test_the_procedure_runs_the_problem_once_under_its_own_bounds() -> None:
     assert procedure.activities[0].cssp is problem
     assert (procedure.primary_name, procedure.constraint_names) == ("time", ("damage",))
     assert procedure.bounds.tolist() == [2.0]
-    assert procedure == as_procedure(risky_room().with_bounds(damage=2.0))
-    assert procedure != as_procedure(risky_room())
+    assert procedure == risky_room().with_bounds(damage=2.0).procedure
+    assert procedure != risky_room().procedure
 
 
 def test_it_is_called_as_the_problem_is() -> None:
-    named = as_procedure(risky_room().derive(name="a room", description="with a fire"))
+    named = risky_room().derive(name="a room", description="with a fire").procedure
     assert (named.name, named.description) == ("a room", "with a fire")
     assert named.activities[0].name == "a room"
-    assert as_procedure(risky_room()).name == "problem"
+    assert risky_room().procedure.name == "problem"
 
 
 def test_costs_without_a_bound_are_constraints_without_one() -> None:
-    procedure = as_procedure(risky_room())
+    procedure = risky_room().procedure
     assert procedure.bounds.tolist() == [inf]
     assert (
-        as_procedure(
-            CSSP([[0.0, 1.0]], [0, 1, 1], [[1.0]], [1.0, 0.0], [False, True], "time", ())
-        ).bounds.size
+        CSSP([[0.0, 1.0]], [0, 1, 1], [[1.0]], [1.0, 0.0], [False, True], "time", ()).procedure.bounds.size
         == 0
     )
 
@@ -274,12 +269,12 @@ def test_costs_without_a_bound_are_constraints_without_one() -> None:
 @given(cssps())
 def test_every_policy_costs_the_same_in_either_form(problem: CSSP) -> None:
     truth = brute_force(problem)
-    procedure = as_procedure(problem)
+    procedure = problem.procedure
     for rows, costs in list(zip(truth.policies, truth.costs, strict=True))[:10]:
         single = DeterministicPolicy(problem, rows)
-        whole = as_procedure_policy(procedure, single)
+        whole = single.procedure
         assert isinstance(whole, ProcedurePolicy)
-        assert as_single_policy(problem, whole) == single
+        assert whole.activity(0).under(problem) == single
         answer = evaluate(procedure, whole)
         np.testing.assert_allclose(answer.costs, costs, rtol=1e-9, atol=1e-12)
         assert answer.cost_names == problem.cost_names
@@ -288,8 +283,8 @@ def test_every_policy_costs_the_same_in_either_form(problem: CSSP) -> None:
 
 
 def test_a_procedures_policy_is_one_already() -> None:
-    policy = as_procedure_policy(as_procedure(risky_room()), DeterministicPolicy(risky_room(), [0, -1]))
-    assert as_procedure_policy(policy.problem, policy) is policy
+    policy = DeterministicPolicy(risky_room(), [0, -1]).procedure
+    assert policy.procedure is policy
 
 
 @pytest.mark.parametrize(
@@ -303,9 +298,9 @@ def test_a_procedures_policy_is_one_already() -> None:
     ],
 )
 def test_starts_and_goals_may_be_several(problem: CSSP, rows: list[int], expected: list[float]) -> None:
-    procedure = as_procedure(problem)
+    procedure = problem.procedure
     assert procedure.flattening.separable
-    policy = as_procedure_policy(procedure, DeterministicPolicy(problem, rows))
+    policy = DeterministicPolicy(problem, rows).procedure
     assert evaluate(procedure, policy).costs == pytest.approx(expected)
 
 

@@ -20,7 +20,6 @@ from pathlib import Path
 from types import FrameType
 
 from hcssp.files.problem_file.dumping import dump_problem
-from hcssp.procedure.model import as_procedure
 from referee.judgement import CURVE, METHODS, OPEN, Finding, TookTooLong, judge
 from referee.pending import PENDING_KINDS
 from referee.wild_problems import FAMILIES, NESTED, Case, make_case
@@ -119,7 +118,7 @@ def _write(folder: Path, case: Case, mistakes: Sequence[Finding]) -> None:
     slug = case.name.replace(": ", "-").replace(" ", "-")
     lines = [f"# {line}" for finding in mistakes for line in str(finding).splitlines()]
     lines.append(f"# python -m referee --family {case.family!r} --first {case.seed} --count 1")
-    text = "\n".join([*lines, dump_problem(as_procedure(case.problem))])
+    text = "\n".join([*lines, dump_problem(case.problem.procedure)])
     (folder / f"{slug}.yaml").write_text(text, encoding="utf-8")
 
 

@@ -5,10 +5,10 @@ from math import comb
 import numpy as np
 import pytest
 
+from hazard_grid import hazard_grid, hazard_grid_world, symmetric_grid
 from hcssp.cssp import prepare
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem
-from hcssp.scenarios.domains.hazard_grid import hazard_grid, hazard_grid_world, symmetric_grid
 
 
 def test_the_same_seed_gives_the_same_grid() -> None:

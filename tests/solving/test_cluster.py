@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from hazard_grid import stages
 from hcssp.cli import main
 from hcssp.comparison.measuring import measure_all
 from hcssp.comparison.suite import Instance
@@ -22,7 +23,6 @@ from hcssp.cssp.model import CSSP
 from hcssp.files.search_file import load_search
 from hcssp.methods import parallel_search
 from hcssp.procedure.model import HCSSP
-from hcssp.scenarios.domains.hazard_grid import stages
 from hcssp.solving.solve import solve
 from random_problems import random_cssp
 from random_procedures import random_procedure
@@ -113,7 +113,7 @@ from distributed import Client
 from hcssp import solve
 from hcssp.extend import save_search, SearchRecord
 from hcssp.methods import parallel_search
-from hcssp.scenarios.domains.hazard_grid import stages
+from hazard_grid import stages
 
 if __name__ == "__main__":
     parallel_search.DEFAULT_PARAMETERS = parallel_search.ParallelParameters(

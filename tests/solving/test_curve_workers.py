@@ -7,10 +7,10 @@ from math import isnan
 
 import pytest
 
+from hazard_grid import stages
 from hcssp.cli import main
 from hcssp.contract.proof import Infeasible
 from hcssp.scenarios import small_building
-from hcssp.scenarios.domains.hazard_grid import stages
 from hcssp.solving.trade_off import CurvePoint, TradeOff, be_ready, trade_off
 from hcssp.workers import open_workers
 

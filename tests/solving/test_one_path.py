@@ -12,7 +12,7 @@ from hcssp.checker.checking import check
 from hcssp.contract.plan import Plan
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
-from hcssp.procedure.model import HCSSP, Choice, Outcome, as_procedure, runs_one_activity
+from hcssp.procedure.model import HCSSP, Choice, Outcome, runs_one_activity
 from hcssp.solving.solve import solve
 from random_problems import random_cssp
 from small_procedures import forking, retrying
@@ -20,14 +20,14 @@ from small_procedures import forking, retrying
 
 def end_first(problem: CSSP) -> HCSSP:
     """The procedure that runs `problem` once, with its events in the other order."""
-    whole = as_procedure(problem)
+    whole = problem.procedure
     choice = Choice(1, "begin", (Outcome(1.0, 0, runs=0),))
     return replace(whole, events=("end", "start"), start=1, end=0, choices=(choice,))
 
 
 def reordered(problem: CSSP) -> HCSSP:
     """The same with its constraints in the other order."""
-    whole = as_procedure(problem)
+    whole = problem.procedure
     return replace(whole, constraints=whole.constraints[::-1])
 
 
@@ -63,13 +63,13 @@ PROBLEMS = [
 def test_both_statements_get_the_same_search_and_proofs_that_check(number: int) -> None:
     problem, truth = PROBLEMS[number], brute_force(PROBLEMS[number])
     alone = solve(problem)
-    for stated in (as_procedure(problem), end_first(problem), reordered(problem)):
+    for stated in (problem.procedure, end_first(problem), reordered(problem)):
         assert runs_one_activity(stated)
         plan = solve(stated)
         assert plan.status == alone.status == truth.status
         if truth.status == "optimal":
             assert plan.upper_bound == pytest.approx(truth.value, rel=1e-9)
-        if stated.constraints == as_procedure(problem).constraints:
+        if stated.constraints == problem.procedure.constraints:
             assert plan.iterations == alone.iterations
         for each in (plan, alone):
             lower, upper = proven(each)
@@ -79,7 +79,7 @@ def test_both_statements_get_the_same_search_and_proofs_that_check(number: int) 
 
 def test_a_constraint_may_count_only_some_costs() -> None:
     problem = random_cssp(21, min_constraints=3)
-    whole = as_procedure(problem)
+    whole = problem.procedure
     kept = replace(whole, constraints=whole.constraints[1:])
     bounds = np.array([np.inf, *problem.bounds[1:]])
     plan, truth = solve(kept), brute_force(problem.derive(bounds=bounds))
@@ -93,7 +93,7 @@ def test_other_procedures_do_more_than_run_one_activity() -> None:
 
 
 def test_what_was_learnt_serves_under_other_bounds() -> None:
-    plan = solve(as_procedure(several_goals(2.0)))
+    plan = solve(several_goals(2.0).procedure)
     for bound in (1.0, 0.0, 0.5):
         again = plan.resolve(wear=bound)
         alone = solve(several_goals(bound))

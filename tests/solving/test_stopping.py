@@ -100,7 +100,7 @@ SHORT_OF_MEMORY = """
 import resource, sys
 from pathlib import Path
 from hcssp import solve
-from hcssp.scenarios.domains.hazard_grid import hazard_grid
+from hazard_grid import hazard_grid
 
 problem = hazard_grid(100, 100, seed=1)
 pages = int(Path("/proc/self/statm").read_text().split()[0])

@@ -25,8 +25,8 @@ def test_a_curve_that_jumps_at_nothing_is_not_halved_for_ever(
         return Tangent(bound, 10.0 - bound / kink if steep else 9.0, 1.0 / kink if steep else 0.0, True, ())
 
     monkeypatch.setattr(trade_off, "_tangent", tangent)
-    found, complete = tangents_between(None, 0, [0.0, 4.0], inf)  # type: ignore[arg-type]
-    assert complete
+    found: dict[float, Tangent] = {}
+    tangents_between(None, 0, [0.0, 4.0], found)  # type: ignore[arg-type]
     assert len(asked) <= 14
     assert min(bound for bound in asked if bound) >= 0.5e-3 * 1e-15 * 4.0
     points, prices = pieces_of(found)
@@ -43,7 +43,7 @@ def test_a_curve_that_goes_on_to_nothing_is_asked_no_further(monkeypatch: pytest
         return Tangent(bound, 10.0 - bound, inf if bound == 0.0 else 1.0, True, ())
 
     monkeypatch.setattr(trade_off, "_tangent", tangent)
-    found, complete = tangents_between(None, 0, [0.0, 4.0], inf)  # type: ignore[arg-type]
-    assert complete
+    found: dict[float, Tangent] = {}
+    tangents_between(None, 0, [0.0, 4.0], found)  # type: ignore[arg-type]
     assert asked == [4.0, 0.0]
     assert pieces_of(found)[0].tolist() == [[0.0, 10.0], [4.0, 6.0]]

@@ -21,7 +21,6 @@ from hcssp.methods.paper import BudgetAllocation
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.numerics import Tolerances
 from hcssp.procedure import Outcome, ProcedureBuilder
-from hcssp.procedure.model import as_procedure
 from hcssp.solving.solve import solve
 
 METHODS = (PolicyBranching(), Anytime(), MixedInteger())
@@ -191,7 +190,7 @@ def test_what_nearly_spends_the_tolerance_is_judged_alike_by_all_methods(
         kept = Fraction(repr(risk)) <= Fraction(repr(bound)) * (1 + Fraction(1, 10**9))
         assert evaluate(problem, DeterministicPolicy(problem, np.array([0, -1]))).keeps_bounds() == kept
         optimum = 1.0 if kept else 10.0 if walks else inf
-        plan = solve(as_procedure(problem) if method.name == "budget-allocation" else problem, method)
+        plan = solve(problem.procedure if method.name == "budget-allocation" else problem, method)
         assert plan.lower_bound <= optimum
         assert plan.upper_bound >= optimum
         if kept:

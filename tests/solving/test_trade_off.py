@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from math import inf
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,11 +16,12 @@ from hcssp.contract.progress import MaxIterations
 from hcssp.contract.proof import Ending, Reason, Status
 from hcssp.contract.solver import Memory
 from hcssp.cssp.builder import CSSPBuilder
+from hcssp.deadline import OutOfTime
 from hcssp.errors import InvalidProblem
 from hcssp.procedure import HCSSP
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
-from hcssp.solving.trade_off import CurvePoint, trade_off
+from hcssp.solving.trade_off import CurvePoint, Tangent, _tangent, trade_off
 from hcssp.ssp.policy_iteration import PolicyIteration
 from known_optima import roads
 from random_procedures import random_procedure
@@ -211,8 +214,47 @@ def test_every_point_gets_its_share_of_the_time(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("hcssp.solving.trade_off.solve", noted)
     monkeypatch.setattr("hcssp.solving.trade_off.time.perf_counter", lambda: clock)
     trade_off(roads(damage=4.0), "damage", [1.0, 2.0, 4.0], gap=0.0, time_limit=12.0)
-    # No time passes here: a third of it, half of it and all of it; then once more, for what is open.
-    assert given == [4.0, 6.0, 12.0, 4.0, 6.0, 12.0]
+    # No time passes here: half of it for the first plan, half and all of it for the other points; then once
+    # more, for what is open.
+    assert given == [6.0, 6.0, 12.0, 4.0, 6.0, 12.0]
+
+
+@pytest.mark.parametrize("tangents", range(4))
+def test_a_curve_that_is_cut_off_claims_nothing_false(tangents: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time runs out within the first tangents: what can be kept under a bound is unknown then."""
+    whole = trade_off(small_building(), "damage", [0.0, 1.0, 2.0], gap=0.0)
+    made = itertools.count()
+
+    def tangent(*given: Any) -> Tangent | None:
+        if next(made) >= tangents:
+            raise OutOfTime
+        return _tangent(*given)
+
+    monkeypatch.setattr("hcssp.solving.trade_off._tangent", tangent)
+    curve = trade_off(small_building(), "damage", [0.0, 1.0, 2.0], gap=0.0, time_limit=3600.0)
+    assert not curve.exact
+    assert len(curve.breakpoints) == 0
+    for early, late in zip(curve.points, whole.points, strict=True):
+        assert early.stochastic <= late.stochastic + 1e-9
+        assert early.plan.status is late.plan.status
+        assert early.upper_bound == pytest.approx(late.upper_bound)
+
+
+def test_a_point_without_time_has_the_plan_of_the_points_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The evaluation of a plan may take what was left for all other points."""
+    clock = [100.0]
+    monkeypatch.setattr("hcssp.solving.trade_off.time.perf_counter", lambda: clock[0])
+
+    def slow(problem: Any, **options: Any) -> Plan:
+        clock[0] += 3600.0
+        return solve(problem, **options | {"time_limit": None})
+
+    monkeypatch.setattr("hcssp.solving.trade_off.solve", slow)
+    first, second = trade_off(small_building(), "damage", [1.0, 2.0], gap=0.0, time_limit=3600.0).points
+    assert second.plan.ending.reason is Reason.TIME_LIMIT
+    assert second.upper_bound == first.upper_bound
+    assert second.plan.keeps_bounds()
+    assert second.lower_bound <= trade_off(small_building(), "damage", [2.0], gap=0.0).points[0].upper_bound
 
 
 def test_without_time_the_curve_is_left_out_rather_than_told_wrong() -> None:

@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hazard_grid import hazard_grid
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.errors import ImproperPolicy
 from hcssp.numerics import EXACT
-from hcssp.scenarios.domains.hazard_grid import hazard_grid
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_evaluation import PolicySystem, SweepSystem
 from hcssp.ssp.policy_iteration import starting_policy

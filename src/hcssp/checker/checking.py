@@ -19,7 +19,7 @@ from hcssp.checker.layout import Layout
 from hcssp.cssp.arrays import joined_spans
 from hcssp.cssp.model import CSSP, BoolArray, IntArray
 from hcssp.errors import InvalidCertificate, NotProven
-from hcssp.procedure.model import HCSSP, as_procedure
+from hcssp.procedure.model import HCSSP
 
 Uses = dict[int, list[tuple[Potential, tuple[int, int]]]]  # by activity; the ratio is the share of each
 Begun = dict[int | None, list[tuple[int, Fraction]]]  # states in which an activity begins, and how often
@@ -45,7 +45,7 @@ def check(problem: CSSP | HCSSP, certificate: Certificate, *, exact: bool = Fals
 
     If it does not prove that, NotProven says where; if it does not fit `problem`, InvalidCertificate how.
     """
-    bounds = tuple(each.at_most for each in as_procedure(problem).constraints)
+    bounds = tuple(each.at_most for each in problem.procedure.constraints)
     if tuple(certificate.bounds) != bounds:
         raise InvalidCertificate(f"it is for the bounds {certificate.bounds}, not for {bounds}")
     try:

@@ -18,7 +18,7 @@ from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.errors import InvalidProblem, NotProven
 from hcssp.numerics import FEASIBILITY_TOLERANCE
 from hcssp.procedure.flattening import Flattening
-from hcssp.procedure.model import HCSSP, as_procedure
+from hcssp.procedure.model import HCSSP
 from hcssp.procedure.nesting import Use, enters
 
 EventRow = tuple[int, list[tuple[int, Fraction]], list[tuple[int, int | None, int]]]
@@ -129,7 +129,7 @@ class Layout:
         dominated: Sequence[tuple[int, int, int]] = (),
     ) -> None:
         self.same, self.pairs = tuple(same), tuple(dominated)
-        self.procedure = as_procedure(problem)
+        self.procedure = problem.procedure
         self.flattening = flat = Flattening(self.procedure)
         every = range(len(self.procedure.activities))
         self.blocks: list[Block] = []

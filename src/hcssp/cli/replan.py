@@ -127,7 +127,6 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
 
 def _rest(arguments: argparse.Namespace, tolerances: Tolerances) -> tuple[HCSSP, Plan | None]:
     """The problem that is left, and the old plan if it can still be followed."""
-    from hcssp.procedure import as_procedure
     from hcssp.solving.replan import rest_to_plan
 
     changed = arguments.world is not None or bool(arguments.now)
@@ -138,7 +137,7 @@ def _rest(arguments: argparse.Namespace, tolerances: Tolerances) -> tuple[HCSSP,
     spent = None if arguments.spent is None else dict(arguments.spent)
     world = _world(arguments, problem, plan) if changed else None
     rest, start = rest_to_plan(plan, place(arguments.at), spent, world, None, tolerances)
-    return as_procedure(rest), start
+    return rest.procedure, start
 
 
 def _world(arguments: argparse.Namespace, problem: HCSSP, plan: Plan) -> HCSSP:

@@ -34,8 +34,8 @@ from hcssp.errors import DeadEnd, InvalidProblem, NoSolution
 from hcssp.evaluation.exact import Evaluation, ProcedureEvaluation, evaluate
 from hcssp.evaluation.simulation import MAX_STEPS, Simulation, simulate
 from hcssp.numerics import DEFAULT_TOLERANCES, Tolerances, may_be_feasible
-from hcssp.procedure.model import HCSSP, as_procedure
-from hcssp.procedure.policy import ProcedurePolicy, as_procedure_policy
+from hcssp.procedure.model import HCSSP
+from hcssp.procedure.policy import ProcedurePolicy
 from hcssp.proofs.search_record import SearchRecord
 
 if TYPE_CHECKING:
@@ -341,11 +341,11 @@ class Plan(Card):
         if isinstance(self, ProcedurePlan):
             return self
         parts = {each.name: self.__dict__[each.name] for each in fields(self)}
-        procedure = as_procedure(self.problem)
+        procedure = self.problem.procedure
         if procedure is not self.problem:
             parts |= {"problem": procedure, "evaluation": None, "memory": Memory(), "record": SearchRecord()}
         if self.found_policy is not None:
-            parts["found_policy"] = as_procedure_policy(procedure, self.found_policy)
+            parts["found_policy"] = self.found_policy.procedure
         return ProcedurePlan(**parts)
 
     def resolve(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from hcssp.procedure.model import HCSSP
+    from hcssp.procedure.policy import ProcedurePolicy
 
 NO_ROW = -1
 
@@ -141,6 +142,18 @@ class RowPolicy(Generic[P]):
 
 class _FlatPolicy(RowPolicy[CSSP]):
     """A policy of a single problem, whose states and actions have labels."""
+
+    @property
+    def procedure(self) -> ProcedurePolicy:
+        """The policy of the problem's procedure that follows this one in the only activity."""
+        whole = self.problem.procedure
+        states, first = whole.flattening.state_offset, int(whole.flattening.row_offset[0])
+        own = self.rows[~self.problem.goals]
+        rows = np.full(int(states[-1]), NO_ROW, dtype=np.int64)
+        # Its only choice is the first row.
+        rows[whole.flattening.start] = 0
+        rows[int(states[0]) :] = np.where(own == NO_ROW, NO_ROW, own + first)
+        return whole.policy(rows, tuple((first + row, chance) for row, chance in self.extra))
 
     def action(self, state: Hashable) -> Hashable:
         """The label of the action taken in the state labelled `state`; None where there is none.

@@ -254,9 +254,9 @@ def read_drn_file(path: str | Path) -> ExplicitModel:
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise InvalidProblem([f"{path}: there is no such file"]) from None
+        raise InvalidProblem(f"{path}: there is no such file") from None
     except (OSError, ValueError) as error:
-        raise InvalidProblem([f"{path}: it cannot be read: {error}"]) from error
+        raise InvalidProblem(f"{path}: it cannot be read: {error}") from error
     found: list[str] = []
 
     def wrong(line: int, field: str, message: str) -> None:

@@ -168,10 +168,8 @@ class _Priced:
         for name, cost in costs.items():
             if isinstance(cost, Mapping) and not self._tiles:
                 raise InvalidProblem(
-                    [
-                        f"the cost {name!r} is given by letters, but the environment's states are no tiles "
-                        "of a map; give a function of the step"
-                    ]
+                    f"the cost {name!r} is given by letters, but the environment's states are no tiles "
+                    "of a map; give a function of the step"
                 )
 
     def tile(self, state: int) -> str:
@@ -261,7 +259,7 @@ class EpisodeOfProblem:
         largest = float(self.problem.costs[0].max(initial=0.0))
         self.refusal = (largest or 1.0) if refusal is None else float(refusal)
         if not self.refusal >= 0.0:
-            raise InvalidProblem([f"refusal is {refusal}; it must be 0 or more"])
+            raise InvalidProblem(f"refusal is {refusal}; it must be 0 or more")
         weights = {} if problem.reward is None else problem.reward.weights
         self._rewards: FloatArray | None = None
         if weights:
@@ -444,10 +442,8 @@ def _follow(inner: EpisodeOfProblem, plan: Plan) -> Behaviour:
     rows = plan.policy.rows
     if len(rows) != inner.problem.num_states:
         raise InvalidProblem(
-            [
-                f"the plan is for a problem of {len(rows)} states, but the environment has "
-                f"{inner.problem.num_states}; give a plan for the problem that the environment was made of"
-            ]
+            f"the plan is for a problem of {len(rows)} states, but the environment has "
+            f"{inner.problem.num_states}; give a plan for the problem that the environment was made of"
         )
 
     def act(observation: int, info: dict[str, Any]) -> int:

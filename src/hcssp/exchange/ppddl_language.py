@@ -1,142 +1,40 @@
-"""Files in PPDDL, read into the syntax trees of plado.
+"""Files in PPDDL, read into trees: words and brackets with their lines.
 
-plado parses; what its trees mean is for :mod:`hcssp.exchange.ppddl_model`, which evaluates them without
-running any code that is made from the file. What the language has and this reader does not know is reported
-as such, with its line, before plado fails on it.
+What the trees mean is for :mod:`hcssp.exchange.ppddl_grounding`. What the language has and hcssp does not
+know is reported as such, with its line. Nothing is executed that is made from a file.
 
-The words of a file in PPDDL, put into the forms that plado's parser knows.
-
-Sums and products of more than two numbers are nested, ``(- x)`` becomes ``(- 0 x)``, and an effect ``()`` is
-one of nothing. What ``:init`` leaves to chance, or says to be false, is taken out and handed on as an effect:
-the parser knows only what is certainly true.
+>>> tree = trees("(and (at home) (not (flat))) ; on the road")[0]
+>>> written(tree), tree[1].line
+('(and (at home) (not (flat)))', 1)
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hcssp.errors import InvalidProblem, UnsupportedProblem
-from hcssp.exchange.models import extra
-from hcssp.exchange.ppddl_grounding import functions_changed
+from hcssp.errors import InvalidProblem, UnsupportedProblem, did_you_mean
 
-PURPOSE = "reading PPDDL"
-
-
-_BEGINNINGS = {"and", "not", "probabilistic", "="}
-"""What an uncertain beginning may be made of, besides atoms."""
-
-
-class Words(NamedTuple):
-    """The words of a definition.
-
-    Attributes
-    ----------
-    plain
-        Those for the parser.
-    chances
-        The effects that ``:init`` is made of where it is not certain; each is a list of words.
-    """
-
-    plain: list[Any]
-    chances: list[list[Any]]
-
-
-def plain_words(text: str) -> Words:
-    """The words of a text, as the parser knows them; as they are if brackets do not match.
-
-    Raises
-    ------
-    InvalidProblem
-        If ``:init`` leaves something to chance that can be none of it.
-    MissingDependency
-        If plado is not installed.
-    """
-    rewriting = _Rewriting(extra("plado.parser.tokenizer", "ppddl", PURPOSE))
-    return rewriting.words(text)
-
-
-class _Rewriting:
-    """One text, bracket by bracket; what is in brackets is a list that begins with its bracket."""
-
-    def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
-        self._chances: list[list[Any]] = []
-
-    def words(self, text: str) -> Words:
-        given = list(self._tokenizer.tokenize(text))
-        open_ones: list[list[Any]] = [[]]
-        for word in given:
-            if word.tok == "(":
-                open_ones.append([word])
-            elif word.tok != ")" or len(open_ones) == 1:
-                open_ones[-1].append(word)
-            else:
-                closed = open_ones.pop()
-                closed.append(word)
-                open_ones[-1].append(self._rewritten(closed, open_ones[-1]))
-        if len(open_ones) > 1:
-            return Words(given, [])
-        return Words(list(_flat(open_ones[0])), self._chances)
-
-    def _rewritten(self, closed: list[Any], around: Sequence[Any]) -> list[Any]:
-        """What is in brackets, in a form that the parser knows."""
-        first, *inner, last = closed
-        if not inner:
-            is_list = _text(around[-1]) in (":parameters", "forall", "exists") if around else False
-            return closed if is_list else [first, self._word("and", first), last]
-        head = _text(inner[0])
-        if head in ("+", "*") and len(inner) > 3:
-            rest = self._rewritten([first, inner[0], *inner[2:], last], ())
-            return [first, inner[0], inner[1], rest, last]
-        if head == "-" and len(inner) == 2:
-            return [first, inner[0], self._word("0", first), inner[1], last]
-        if head == ":init":
-            certain = [each for each in inner[1:] if _head(each) not in _BEGINNINGS - {"="}]
-            uncertain = [each for each in inner[1:] if _head(each) in _BEGINNINGS - {"="}]
-            self._chances += [list(_flat([self._beginning(each)])) for each in uncertain]
-            return [first, inner[0], *certain, last]
-        return closed
-
-    def _beginning(self, tree: list[Any]) -> list[Any]:
-        """A part of ``:init`` as an effect; what a number is becomes an assignment."""
-        head = _head(tree)
-        if head == "=":
-            return [tree[0], self._word("assign", tree[1]), *tree[2:]]
-        if head not in _BEGINNINGS:
-            if type(tree[1]) is list or tree[1].cat is not self._tokenizer.Category.NAME:
-                message = f"line {tree[0].lno}: {head!r} in :init"
-                raise InvalidProblem([f"{message}; it begins with atoms, numbers and (probabilistic ...)"])
-            return tree
-        return [self._beginning(each) if isinstance(each, list) else each for each in tree]
-
-    def _word(self, text: str, place: Any) -> Any:
-        return self._tokenizer.parse_token(text, place.lno, place.cno)
-
-
-def _head(tree: Any) -> str:
-    """What brackets begin with; nothing if there is none."""
-    return _text(tree[1]) if isinstance(tree, list) else ""
-
-
-def _text(word: Any) -> str:
-    return "" if isinstance(word, list) else str(word.tok)
-
-
-def _flat(trees: Sequence[Any]) -> Iterator[Any]:
-    for each in trees:
-        if isinstance(each, list):
-            yield from _flat(each)
-        else:
-            yield each
-
+DEEPEST = 100
+"""How deep brackets may be inside each other; no domain needs more than ten."""
 
 REWARD = "reward"
 """The number that problems with rewards have without declaring it."""
 
+NUMERIC = ("increase", "decrease", "assign", "scale-up", "scale-down")
+"""The effects on numbers."""
+
+EFFECTS = ("and", "not", "forall", "when", "probabilistic", *NUMERIC)
+"""What effects begin with that are no atoms."""
+
+_SECTIONS = {
+    "domain": (":requirements", ":types", ":constants", ":predicates", ":functions", ":derived", ":action"),
+    "problem": (":requirements", ":domain", ":objects", ":init", ":goal", ":goal-reward", ":metric"),
+}
 
 _UNKNOWN = {
     ":durative-action": "actions that last; give each action an effect (increase (time) ...) instead",
@@ -154,28 +52,236 @@ _UNKNOWN = {
 }
 
 
-_SYNONYMS = {":numeric-fluents": ":fluents", ":universal-effects": ":adl"}
-"""What plado knows by another name."""
+class Word(str):
+    """A word, in small letters."""
+
+    __slots__ = ("line",)
+
+    def __new__(cls, text: str, line: int = 0) -> Word:
+        word = super().__new__(cls, text)
+        word.line = line
+        return word
+
+    line: int
 
 
-class PpddlTrees(NamedTuple):
-    """A domain and a problem as plado's trees.
+class Brackets(list[Any]):
+    """What is between brackets: words and brackets."""
+
+    def __init__(self, line: int, inside: Iterable[Any] = ()) -> None:
+        super().__init__(inside)
+        self.line = line
+
+
+Tree = Any
+"""A word, or brackets."""
+
+
+def written(tree: Tree) -> str:
+    """A tree as it stands in a file."""
+    return f"({' '.join(map(written, tree))})" if isinstance(tree, Brackets) else str(tree)
+
+
+def head(tree: Tree) -> str:
+    """The word that brackets begin with; empty if there is none."""
+    return str(tree[0]) if isinstance(tree, Brackets) and tree and isinstance(tree[0], Word) else ""
+
+
+def inside(tree: Brackets, count: int) -> list[Tree]:
+    """What follows the first word of brackets.
+
+    Raises
+    ------
+    InvalidProblem
+        If that are not `count` parts.
+    """
+    if len(tree) != count + 1:
+        text = written(tree)[:60]
+        raise InvalidProblem(f"line {tree.line}: {text} has {len(tree) - 1} parts, and needs {count}")
+    return tree[1:]
+
+
+def trees(text: str) -> list[Brackets]:
+    """The brackets that a text consists of.
+
+    Raises
+    ------
+    InvalidProblem
+        If brackets do not match, or words stand outside of them.
+    UnsupportedProblem
+        If it uses what is not known here.
+    """
+    top = Brackets(0)
+    around, unknown = [top], []
+    for line, content in enumerate(text.lower().splitlines(), 1):
+        for word in re.findall(r"[()]|[^\s()]+", content.partition(";")[0]):
+            if word == "(":
+                around.append(Brackets(line))
+                around[-2].append(around[-1])
+                if len(around) > DEEPEST:
+                    raise InvalidProblem(f"line {line}: brackets are nested more than {DEEPEST} deep")
+            elif len(around) == 1:
+                raise InvalidProblem(f"line {line}: {word!r} after the end of the definition")
+            elif word == ")":
+                around.pop()
+            else:
+                if word in _UNKNOWN and (word.startswith(":") or not around[-1]):
+                    unknown.append(f"line {line}: {word!r}: {_UNKNOWN[word]}")
+                around[-1].append(Word(word, line))
+    if unknown:
+        raise UnsupportedProblem("; ".join(unknown[:3]) + ": this is not supported")
+    if len(around) > 1:
+        raise InvalidProblem("it ends too early; a bracket is not closed")
+    return list(top)
+
+
+class Typed(NamedTuple):
+    """A parameter or an object, or a declaration in brackets, with its type."""
+
+    name: Tree
+    kind: str
+
+
+def typed(given: Tree) -> list[Typed]:
+    """Names with types, as in ``?x ?y - lamp ?z``; a name without a type is an ``object``."""
+    if not isinstance(given, list):
+        raise InvalidProblem(f"line {given.line}: {str(given)!r} is no list in brackets")
+    found: list[Typed] = []
+    waiting: list[Tree] = []
+    following = iter(given)
+    for name in following:
+        if name == "-":
+            kind = next(following, None)
+            if not isinstance(kind, Word):
+                raise InvalidProblem(f"line {name.line}: '-' is not followed by a type")
+            found += [Typed(each, str(kind)) for each in waiting]
+            waiting = []
+        else:
+            waiting.append(name)
+    return found + [Typed(each, "object") for each in waiting]
+
+
+class Action(NamedTuple):
+    """An action before its parameters have objects."""
+
+    name: str
+    parameters: list[Typed]
+    precondition: Tree
+    effect: Tree
+
+
+class Rule(NamedTuple):
+    """A way to derive a predicate."""
+
+    parameters: list[Typed]
+    condition: Tree
+
+
+@dataclass
+class Task:
+    """A domain and a problem.
 
     Attributes
     ----------
-    domain, problem
-        What the files define; the problem without what is uncertain in the beginning.
-    chances
-        What happens before everything, as effects: what ``:init`` leaves to chance, or says to be false.
+    name
+        What the problem is called.
+    requirements
+        What the domain says that it needs.
+    types, objects
+        From names to the types above.
+    predicates, functions
+        From names to the number of objects.
+    derived
+        The rules of derived predicates.
+    actions
+        In the order of the file.
+    init
+        What holds in the beginning.
+    goal
+        The condition of the end.
+    metric
+        ``minimize`` or ``maximize``, and a number; None if there is none.
+    goal_reward
+        What the goal is worth; None if nothing is said.
     """
 
-    domain: Any
-    problem: Any
-    chances: tuple[Any, ...]
+    name: str = ""
+    requirements: set[str] = field(default_factory=set)
+    types: dict[str, str] = field(default_factory=dict)
+    objects: dict[str, str] = field(default_factory=dict)
+    predicates: dict[str, int] = field(default_factory=dict)
+    functions: dict[str, int] = field(default_factory=dict)
+    derived: dict[str, list[Rule]] = field(default_factory=dict)
+    actions: list[Action] = field(default_factory=list)
+    init: list[Brackets] = field(default_factory=list)
+    goal: Tree = None
+    metric: tuple[str, Tree] | None = None
+    goal_reward: Tree = None
+
+    def take(self, section: Brackets) -> None:
+        """Add a section of a file."""
+        kind, *content = section
+        if kind == ":requirements":
+            self.requirements |= set(map(str, content))
+        elif kind == ":types":
+            self.types |= {str(name): above for name, above in typed(content)}
+        elif kind in (":constants", ":objects"):
+            self.objects |= {str(name): above for name, above in typed(content)}
+        elif kind in (":predicates", ":functions"):
+            known = self.predicates if kind == ":predicates" else self.functions
+            known |= {_declared(name): len(typed(name[1:])) for name, _ in typed(content)}
+        elif kind == ":derived":
+            what, condition = inside(section, 2)
+            self.derived.setdefault(_declared(what), []).append(Rule(typed(what[1:]), condition))
+            self.predicates.setdefault(head(what), len(typed(what[1:])))
+        elif kind == ":action":
+            self.actions.append(_action(section))
+        elif kind == ":init":
+            self.init += content
+        elif kind == ":metric":
+            direction, tree = inside(section, 2)
+            if direction not in ("minimize", "maximize"):
+                raise InvalidProblem(
+                    [f"line {section.line}: {written(direction)} is not minimize or maximize"]
+                )
+            self.metric = str(direction), tree
+        elif kind == ":goal":
+            (self.goal,) = inside(section, 1)
+        elif kind == ":goal-reward":
+            (self.goal_reward,) = inside(section, 1)
+
+    def give_rewards(self) -> None:
+        """Declare the number of rewards, and maximise it if there is one and nothing else is said."""
+        if not {":rewards", ":mdp"} & self.requirements:
+            return
+        self.functions.setdefault(REWARD, 0)
+        changed = functions_changed(action.effect for action in self.actions)
+        if self.metric is None and (REWARD in changed or self.goal_reward is not None):
+            self.metric = "maximize", Brackets(0, [Word(REWARD)])
 
 
-def read_ppddl(domain: str | PathLike[str], problem: str | PathLike[str] | None = None) -> PpddlTrees:
-    """The domain and the problem, as plado's trees.
+def _declared(tree: Tree) -> str:
+    if not head(tree):
+        raise InvalidProblem(f"line {tree.line}: {written(tree)!r} declares nothing; write (name ?x ...)")
+    return head(tree)
+
+
+_KEYS = (":parameters", ":precondition", ":effect")
+
+
+def _action(section: Brackets) -> Action:
+    name = str(section[1]) if len(section) > 1 else ""
+    given = dict(zip(section[2::2], section[3::2], strict=False))
+    for key in section[2::2]:
+        if key not in _KEYS or key not in given:
+            why = f"{written(key)!r} is none of {', '.join(_KEYS)} with its value"
+            raise InvalidProblem(f"line {key.line}: action {name!r}: {why}")
+    parameters = typed(given.get(_KEYS[0], Brackets(section.line)))
+    return Action(name, parameters, given.get(_KEYS[1]), given.get(_KEYS[2]))
+
+
+def read_ppddl(domain: str | PathLike[str], problem: str | PathLike[str] | None = None) -> Task:
+    """The domain and the problem.
 
     Parameters
     ----------
@@ -190,112 +296,78 @@ def read_ppddl(domain: str | PathLike[str], problem: str | PathLike[str] | None 
         If a file cannot be read, or is no PPDDL.
     UnsupportedProblem
         If it uses what is not known here.
-    MissingDependency
-        If plado is not installed.
     """
-    parser = extra("plado.parser.parser", "ppddl", PURPOSE)
-    parts: dict[str, tuple[Any, Path, tuple[Any, ...]]] = {}
-    for path in (Path(domain), *(() if problem is None else (Path(problem),))):
-        for kind, tree, chances in _definitions(parser, path):
-            parts.setdefault(kind, (tree, path, chances))
-    missing = [kind for kind in ("domain", "problem") if kind not in parts]
+    paths = [Path(each) for each in (domain, problem) if each is not None]
+    parts: dict[str, tuple[Brackets, Path]] = {}
+    for path in paths:
+        for kind, tree in _definitions(path):
+            parts.setdefault(kind, (tree, path))
+    missing = [kind for kind in _SECTIONS if kind not in parts]
     if missing:
-        named = " and ".join(str(path) for path in (domain, problem) if path is not None)
+        named = " and ".join(map(str, paths))
         raise InvalidProblem(
             f"{named}: there is no (define ({kind} ...)); give both files" for kind in missing
         )
-    (tree, path, _), (posed, posed_path, chances) = parts["domain"], parts["problem"]
-    if posed.domain_name != tree.name:
-        raise InvalidProblem(
-            [f"{posed_path}: a problem of the domain {posed.domain_name!r}, but {path} is {tree.name!r}"]
-        )
-    _give_rewards(tree, posed)
-    return PpddlTrees(tree, posed, chances)
-
-
-def _give_rewards(domain: Any, problem: Any) -> None:
-    """Declare the number of rewards, and maximise it if the problem has one and says nothing else."""
-    if not {":rewards", ":mdp"} & set(domain.requirements):
-        return
-    language = extra("plado.pddl", "ppddl", PURPOSE)
-    if all(each.name != REWARD for each in domain.functions):
-        domain.functions = (*domain.functions, language.Function(REWARD, []))
-    changed = functions_changed(action.effect for action in domain.actions)
-    if problem.metric is None and (REWARD in changed or problem.goal_reward is not None):
-        problem.metric = language.Metric(language.Metric.MAXIMIZE, language.FunctionCall(REWARD, []))
-
-
-def _definitions(parser: Any, path: Path) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
-    """What is defined in a file: whether a domain or a problem, its tree, and its uncertain beginning."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise InvalidProblem([f"{path}: cannot be read ({error})"]) from error
-    _refuse_unknown(text, path)
-    plain = _without_comments(text).lower()
-    begins = [match.start() for match in re.finditer(r"\(\s*define\b", plain)]
-    # A file without a definition has no beginning, but an end.
-    for begin, end in zip(begins, [*begins[1:], len(text)], strict=False):
-        # Lines before keep their places, so that a mistake is reported with its line.
-        part = "\n" * text.count("\n", 0, begin) + _with_synonyms(text[begin:end])
-        is_domain = re.match(r"\(\s*define\s*\(\s*domain\b", plain[begin:end])
-        read = parser.parse_domain if is_domain else parser.parse_problem
+    task = Task()
+    for kind, sections in _SECTIONS.items():
+        tree, path = parts[kind]
         try:
-            given, chances = plain_words(part)
-            words = parser.LookaheadStreamer(iter(given))
-            tree = read(words)
-            left = next(iter(words), None)
-            begun = tuple(_effect(parser, each) for each in chances)
+            task.name = written(inside(tree[1], 1)[0])
+            for section in tree[2:]:
+                if head(section) not in sections:
+                    raise InvalidProblem(
+                        f"line {section.line}: {written(section)[:60]} is no part of a {kind}; "
+                        f"{did_you_mean(head(section), sections)}"
+                    )
+                task.take(section)
         except InvalidProblem as error:
             raise InvalidProblem(f"{path}: {each}" for each in error.violations) from error
-        except (ValueError, StopIteration, AttributeError, RecursionError) as error:
-            raise InvalidProblem([f"{path}: {_message(error)}"]) from error
-        if left is not None:
-            raise InvalidProblem([f"{path}: line {left.lno}: {left.tok!r} after the end of the definition"])
-        yield ("domain" if is_domain else "problem"), tree, begun
+    (tree, path), (posed, posed_path) = parts["domain"], parts["problem"]
+    name, of = written(tree[1][1]), [written(each[-1]) for each in posed[2:] if head(each) == ":domain"]
+    if of != [name]:
+        about = "".join(map(repr, of)) or "no name"
+        raise InvalidProblem(f"{posed_path}: a problem of the domain {about}, but {path} is {name!r}")
+    task.give_rewards()
+    return task
 
 
-def _effect(parser: Any, words: list[Any]) -> Any:
-    """An effect by itself, which the parser knows only as that of an action."""
-    tokenizer = extra("plado.parser.tokenizer", "ppddl", PURPOSE)
-    action = [tokenizer.parse_token(each, words[0].lno, words[0].cno) for each in ("begin", ":effect")]
-    return parser.parse_action(parser.LookaheadStreamer(iter([*action, *words, words[-1]]))).effect
+def _definitions(path: Path) -> Iterator[tuple[str, Brackets]]:
+    """What is defined in a file: whether a domain or a problem, and its tree."""
+    try:
+        found = trees(path.read_text(encoding="utf-8"))
+    except InvalidProblem as error:
+        raise InvalidProblem(f"{path}: {each}" for each in error.violations) from error
+    except UnsupportedProblem as error:
+        raise UnsupportedProblem(f"{path}, {error}") from error
+    except (OSError, ValueError) as error:
+        raise InvalidProblem(f"{path}: cannot be read ({error})") from error
+    for tree in found:
+        kind = head(tree[1]) if head(tree) == "define" and len(tree) > 1 else ""
+        if kind not in _SECTIONS:
+            why = f"{written(tree)[:60]} is not (define (domain ...)) or (define (problem ...))"
+            raise InvalidProblem(f"{path}: line {tree.line}: {why}")
+        yield kind, tree
 
 
-def _refuse_unknown(text: str, path: Path) -> None:
-    found = [
-        f"{path}, line {number}: {word!r}: {_UNKNOWN[word]}"
-        for number, line in enumerate(_without_comments(text).lower().splitlines(), 1)
-        for word in re.findall(r"\(\s*(:?[a-z-]+)|(?<=\s)(:[a-z-]+)", line)
-        for word in word
-        if word in _UNKNOWN
-    ]
-    if found:
-        raise UnsupportedProblem("; ".join(found[:3]) + ": this is not supported")
+def parts_of_effect(tree: Tree) -> Sequence[Tree]:
+    """The effects that an effect is made of."""
+    kind = head(tree)
+    if kind == "and":
+        return tree[1:]  # type: ignore[no-any-return]
+    if kind in ("forall", "when"):
+        return inside(tree, 2)[1:]
+    return tree[2::2] if kind == "probabilistic" else ()
 
 
-def _with_synonyms(text: str) -> str:
-    """The text with the words that plado knows, in the same places."""
-    for word, known in _SYNONYMS.items():
-        text = re.sub(rf"{word}(?![\w-])", known.ljust(len(word)), text, flags=re.IGNORECASE)
-    return text
+def all_parts(effects: Iterable[Tree]) -> Iterator[Tree]:
+    """All effects, whole and in parts."""
+    open_ones = list(effects)
+    while open_ones:
+        tree = open_ones.pop()
+        yield tree
+        open_ones += parts_of_effect(tree)
 
 
-def _without_comments(text: str) -> str:
-    """The text with comments blanked out, so that places stay."""
-    return re.sub(r";[^\n]*", lambda comment: " " * len(comment.group()), text)
-
-
-def _message(error: BaseException) -> str:
-    """What plado says is wrong, with the line in words."""
-    if isinstance(error, StopIteration) or str(error).startswith("Unexpected end"):
-        return "it ends too early; a bracket is not closed"
-    if isinstance(error, RecursionError):
-        return "brackets are nested too deeply"
-    text = str(error)
-    token = re.search(r"<Token .*?'([^']*)' @(\d+):(\d+)>", text)
-    if token is None:
-        return text or "it cannot be parsed"
-    word, line, column = token.groups()
-    rest = text[token.end() :].strip(" .")
-    return f"line {line}, column {column}: {word!r} is not expected here" + (f"; {rest}" if rest else "")
+def functions_changed(effects: Iterable[Tree]) -> set[str]:
+    """The names of the functions that some of the effects changes."""
+    return {head(tree[1]) for tree in all_parts(effects) if head(tree) in NUMERIC and len(tree) > 1}

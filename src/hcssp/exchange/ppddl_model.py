@@ -2,30 +2,20 @@
 
 A number that effects increase and nothing depends on is a *cost*: it is not part of a situation, and its
 expected increase is what an action costs. A number that conditions or other effects depend on, such as the
-fuel in a tank, is part of the situation. A cost of several objects is one for each: ``(fuel truck1)`` is the
-cost ``fuel truck1``.
+fuel in a tank, is part of the situation, and a cost only if it is asked for. A cost of several objects is one
+for each: ``(fuel truck1)`` is the cost ``fuel truck1``.
 
 The metric says what is minimised: ``(:metric minimize (time))``, or a sum of costs with factors. Without one
 it is the first cost that is declared, and without any the number of actions, ``steps``. All others can be
-bounded. A metric that is maximised becomes what is missed of it (:mod:`hcssp.solving.maximisation`).
+bounded. A metric that is maximised becomes what is missed of it (:mod:`hcssp.solving.maximisation`); what is
+taken from a reward ``(gold)`` again is the cost ``gold lost``.
 
 What ``:init`` leaves to chance is a distribution over the situations in which it begins.
-
-Where a problem in PPDDL begins: in one situation, or in one of several by chance.
-
-The actions of a domain with all objects that can ever suit them, and the numbers they read and change.
-
-What is counted of PPDDL's numbers: the costs of a problem, and the reward that its metric maximises.
-
-A number that effects increase and nothing depends on is a cost; one that something depends on is a cost if it
-is asked for. A metric that is minimised names the primary cost, or a sum of costs that is one. A metric that
-is maximised names rewards, which may fall as well: what is taken from ``(gold)`` again is the cost
-``gold lost``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from os import PathLike
@@ -40,55 +30,26 @@ from hcssp.exchange.ppddl_grounding import (
     Atom,
     AtomGroups,
     Effect,
-    Effects,
     Happening,
     Situation,
     Test,
     Vocabulary,
-    all_parts,
     constant,
-    functions_changed,
-    moving_predicates,
-    together,
+    shown,
+)
+from hcssp.exchange.ppddl_language import (
+    REWARD,
+    Action,
+    Brackets,
+    Task,
+    Tree,
+    Word,
+    all_parts,
+    head,
+    read_ppddl,
     written,
 )
-from hcssp.exchange.ppddl_language import PpddlTrees, read_ppddl
 from hcssp.solving.maximisation import maximise
-
-
-def begun(words: Vocabulary, chances: Sequence[Any]) -> dict[Situation, float]:
-    """The situations in which a problem may begin, with their probabilities.
-
-    Parameters
-    ----------
-    words
-        What is certain in the beginning, and the objects.
-    chances
-        What is not, as effects that are independent of each other.
-
-    Raises
-    ------
-    InvalidProblem
-        If a number has no value in one of them, or an atom is said to be true and false.
-    """
-    effects = Effects(words)
-    certain = words.initial
-    found: dict[Situation, Fraction] = {}
-    for happening in together([effects.effect(each, {})(certain) for each in chances]):
-        stated = {*happening.added, *certain.atoms}
-        violations = [f"{written(atom)} is true and false" for atom in happening.deleted if atom in stated]
-        given = {*words.given, *(change.what for change in happening.changes)}
-        violations += [
-            f"{written(what)} has no value if chance does not draw one"
-            for what in words.place
-            if what not in given
-        ]
-        if violations:
-            raise InvalidProblem(f"{each} in :init" for each in violations)
-        situation = effects.after(certain, happening)
-        found[situation] = found.get(situation, Fraction(0)) + happening.probability
-    return {situation: float(probability) for situation, probability in found.items()}
-
 
 MOST_ACTIONS = 1_000_000
 
@@ -114,7 +75,7 @@ class GroundAction(NamedTuple):
     gate: Atom | None
 
 
-def ground_actions(words: Vocabulary, effects: Effects, domain: Any) -> list[GroundAction]:
+def ground_actions(words: Vocabulary, actions: Collection[Action]) -> list[GroundAction]:
     """All actions with all objects of the right types, but for those that are never possible.
 
     Raises
@@ -126,9 +87,9 @@ def ground_actions(words: Vocabulary, effects: Effects, domain: Any) -> list[Gro
     """
     found: list[GroundAction] = []
     violations: list[str] = []
-    for action in domain.actions:
+    for action in actions:
         try:
-            for ground in _grounded(words, effects, action):
+            for ground in _grounded(words, action):
                 found.append(ground)
                 if len(found) > MOST_ACTIONS:
                     raise UnsupportedProblem(
@@ -141,17 +102,15 @@ def ground_actions(words: Vocabulary, effects: Effects, domain: Any) -> list[Gro
     return found
 
 
-def _grounded(words: Vocabulary, effects: Effects, action: Any) -> Iterator[GroundAction]:
+def _grounded(words: Vocabulary, action: Action) -> Iterator[GroundAction]:
     conjuncts = list(_conjuncts(action.precondition))
-    parameters = action.parameters
-    names = [each.name for each in parameters]
-    candidates = [words.objects_of(each.type_name) for each in parameters]
+    names = [str(name) for name, _ in action.parameters]
+    candidates = [words.objects_of(kind) for _, kind in action.parameters]
     # What never changes is looked at as soon as its objects are known, long before all are.
-    ready: list[list[Any]] = [[] for _ in range(len(names) + 1)]
+    ready: list[list[Tree]] = [[] for _ in range(len(names) + 1)]
     for conjunct in conjuncts:
-        free = set() if conjunct is None else conjunct.get_free_variables()
-        unknown = free - set(names)
-        if not unknown:
+        free = _variables(conjunct)
+        if free <= set(names):
             ready[max((names.index(name) + 1 for name in free), default=0)].append(conjunct)
 
     def bound(binding: dict[str, str]) -> Iterator[dict[str, str]]:
@@ -159,55 +118,37 @@ def _grounded(words: Vocabulary, effects: Effects, action: Any) -> Iterator[Grou
         if any(words.test(conjunct, binding) is False for conjunct in ready[depth]):
             return
         if depth == len(names):
-            yield dict(binding)
+            yield binding
             return
         for each in candidates[depth]:
             yield from bound({**binding, names[depth]: each})
 
     for binding in bound({}):
         test = words.test(action.precondition, binding)
-        gates = [
-            words.predicate(each, binding)
-            for each in conjuncts
-            if type(each).__name__ == "Atom" and each.name in words.moving
-        ]
+        gates = [words.predicate(each, binding) for each in conjuncts if head(each) in words.moving]
         yield GroundAction(
-            f"({' '.join((action.name, *binding.values()))})",
+            shown((action.name, *binding.values())),
             test,
-            effects.effect(action.effect, binding),
+            words.effect(action.effect, binding),
             # The more objects it names, the fewer situations it is true in.
             max(gates, key=len, default=None),
         )
 
 
-def _conjuncts(tree: Any) -> Iterator[Any]:
-    if type(tree).__name__ == "Conjunction":
-        for each in tree.sub_formulas:
+def _conjuncts(tree: Tree) -> Iterator[Tree]:
+    if head(tree) == "and":
+        for each in tree[1:]:
             yield from _conjuncts(each)
-    elif tree is not None:
+    elif tree:
         yield tree
 
 
-def functions_read(domain: Any, problem: Any) -> set[str]:
-    """The names of the functions that a condition, the goal or the value of an effect depends on."""
-    trees = [problem.goal, *(action.precondition for action in domain.actions)]
-    trees += [rule.condition for rule in domain.derived_predicates]
-    found: set[str] = set()
-    for effect in all_parts(action.effect for action in domain.actions):
-        trees += [getattr(effect, "condition", None), getattr(effect, "expression", None)]
-        if type(effect).__name__ in ("ScaleUpEffect", "ScaleDownEffect"):
-            found.add(effect.variable.name)
-    while trees:
-        tree = trees.pop()
-        if type(tree).__name__ == "FunctionCall":
-            found.add(tree.name)
-        trees += getattr(tree, "sub_formulas", ())
-        trees += [
-            getattr(tree, part)
-            for part in ("sub_formula", "sub_expression", "lhs", "rhs")
-            if hasattr(tree, part)
-        ]
-    return found
+def _variables(tree: Tree) -> set[str]:
+    """The variables of a condition, but for those of its quantifiers."""
+    if isinstance(tree, Word):
+        return {str(tree)} if tree.startswith("?") else set()
+    found: set[str] = set().union(*map(_variables, tree))
+    return found - _variables(tree[1]) if head(tree) in ("forall", "exists") and len(tree) > 1 else found
 
 
 STEPS, METRIC, GOAL_REWARD = "steps", "metric", "goal-reward"
@@ -219,12 +160,10 @@ class Counting:
 
     Parameters
     ----------
-    domain, problem
-        plado's trees.
-    touched
-        The numbers that effects change.
-    read
-        The names of the functions that something depends on.
+    task
+        The problem.
+    words
+        Its numbers: which effects change, and which something depends on.
     minimise
         The cost to minimise; by default as the metric says.
     counted
@@ -242,20 +181,17 @@ class Counting:
 
     def __init__(
         self,
-        domain: Any,
-        problem: Any,
-        touched: Iterable[Atom],
-        read: Collection[str],
+        task: Task,
+        words: Vocabulary,
         minimise: str | None,
         counted: Collection[str],
         added: Collection[str],
     ) -> None:
-        order = [each.name for each in domain.functions]
-        said = None if minimise is not None else problem.metric
-        metric = {} if said is None else _factors(said, order)
+        order = [*task.functions]
+        metric = {} if minimise is not None or task.metric is None else _factors(task.metric[1], order)
         wanted = {name.partition(" ")[0] for name in (*metric, *counted, minimise or "")}
         self.counted = sorted(
-            (each for each in touched if each[0] not in read or each[0] in wanted),
+            (each for each in words.touched if each[0] not in words.read or each[0] in wanted),
             key=lambda atom: (order.index(atom[0]), atom),
         )
         names = [" ".join(each) for each in self.counted]
@@ -263,8 +199,8 @@ class Counting:
         self._goal_reward = Fraction(0)
         self._falling: set[str] = set()
         self.reward: dict[str, float] | None = None
-        if said is not None and said.direction > 0:
-            lost = self._maximise(domain, problem, metric, names)
+        if minimise is None and task.metric is not None and task.metric[0] == "maximize":
+            lost = self._maximise(task, metric, names)
             primary = names[0]
         else:
             lost = []
@@ -289,15 +225,14 @@ class Counting:
         """
         totals: dict[str, Fraction] = dict.fromkeys(self.names, Fraction(0))
         totals[STEPS] = Fraction(1)
-        costs = set(self.counted)
         if ends and self._goal_reward:
             totals[GOAL_REWARD] += self._goal_reward
         for change in happening.changes:
-            if change.what not in costs:
+            if change.what not in self.counted:
                 continue
             if change.assigned:
                 message = "is a cost and is assigned to; only (increase ...) adds to a cost"
-                raise InvalidProblem([f"{written(change.what)} {message}"])
+                raise InvalidProblem(f"{shown(change.what)} {message}")
             name = " ".join(change.what)
             if change.by < 0 and name in self._falling:
                 totals[_lost(name)] -= change.by
@@ -312,10 +247,8 @@ class Counting:
         known = [*names, STEPS]
         for name in (minimise,) if minimise is not None else metric:
             if name not in known:
-                message = did_you_mean(name, known)
-                raise InvalidProblem(
-                    [f"{name!r} cannot be minimised, since no action increases it; {message}"]
-                )
+                message = f"since no action increases it; {did_you_mean(name, known)}"
+                raise InvalidProblem(f"{name!r} cannot be minimised, {message}")
         if minimise is not None:
             return minimise
         if not metric:
@@ -325,27 +258,26 @@ class Counting:
         self._weights = dict(metric)
         return METRIC
 
-    def _maximise(
-        self, domain: Any, problem: Any, metric: Mapping[str, Fraction], names: list[str]
-    ) -> list[str]:
+    def _maximise(self, task: Task, metric: Mapping[str, Fraction], names: list[str]) -> list[str]:
         """Take down the factors of the reward; the names of what may be lost of it, and of the goal's."""
-        decreased = set(_decreased(domain))
+        effects = all_parts(action.effect for action in task.actions)
+        decreased = {head(tree[1]) for tree in effects if head(tree) == "decrease"}
         factors: dict[str, float] = {}
-        if problem.goal_reward is not None:
-            if type(problem.goal_reward).__name__ != "NumericConstant":
+        if task.goal_reward is not None:
+            if isinstance(task.goal_reward, Brackets):
                 raise UnsupportedProblem("the goal's reward is no constant; write a number")
-            self._goal_reward = constant(problem.goal_reward.value_str)
+            self._goal_reward = constant(task.goal_reward)
         for name, factor in metric.items():
-            if name not in names and not (name == "reward" and self._goal_reward):
-                message = did_you_mean(name, names)
-                raise InvalidProblem([f"{name!r} cannot be maximised, since no action changes it; {message}"])
+            if name not in names and not (name == REWARD and self._goal_reward):
+                message = f"since no action changes it; {did_you_mean(name, names)}"
+                raise InvalidProblem(f"{name!r} cannot be maximised, {message}")
             if name in names:
                 factors[name] = float(factor)
-            if name in names and name.partition(" ")[0] in decreased:
-                self._falling.add(name)
-                factors[_lost(name)] = -float(factor)
+                if name.partition(" ")[0] in decreased:
+                    self._falling.add(name)
+                    factors[_lost(name)] = -float(factor)
         if self._goal_reward:
-            factors[GOAL_REWARD] = float(metric.get("reward", Fraction(1)))
+            factors[GOAL_REWARD] = float(metric.get(REWARD, Fraction(1)))
         self.reward = factors
         if not names:
             names.append(GOAL_REWARD)
@@ -356,14 +288,7 @@ def _lost(name: str) -> str:
     return f"{name} lost"
 
 
-def _decreased(domain: Any) -> Iterator[str]:
-    """The names of the functions that some effect decreases."""
-    for tree in all_parts(action.effect for action in domain.actions):
-        if type(tree).__name__ == "DecreaseEffect":
-            yield tree.variable.name
-
-
-def _factors(metric: Any, declared: Collection[str]) -> dict[str, Fraction]:
+def _factors(metric: Tree, declared: Collection[str]) -> dict[str, Fraction]:
     """The factor of each cost in a metric; a total time that is not declared is the number of actions.
 
     Raises
@@ -372,26 +297,30 @@ def _factors(metric: Any, declared: Collection[str]) -> dict[str, Fraction]:
         If it is no sum of costs with factors.
     """
     found: dict[str, Fraction] = {}
-    open_ones = [(metric.expression, Fraction(1))]
-    while open_ones:
-        tree, factor = open_ones.pop()
-        kind = type(tree).__name__
-        if kind == "FunctionCall":
-            name = " ".join((tree.name, *(each.name for each in tree.arguments)))
+
+    def add(tree: Tree, factor: Fraction) -> None:
+        kind, constants = head(tree), [each for each in tree if isinstance(each, Word)][1:]
+        if kind in ("+", "-"):
+            for place, each in enumerate(tree[1:]):
+                falls = kind == "-" and (place > 0 or len(tree) == 2)
+                if not isinstance(each, Word):
+                    add(each, -factor if falls else factor)
+        elif kind == "*" and len(tree) - len(constants) == 2:
+            (other,) = (each for each in tree if isinstance(each, Brackets))
+            for each in constants:
+                factor *= constant(each)
+            add(other, factor)
+        elif kind in ("*", "/", ""):
+            raise UnsupportedProblem(
+                f"the metric {written(metric)} is no sum of costs with factors; name a cost to minimise "
+                "instead"
+            )
+        else:
+            name = " ".join(tree)
             name = STEPS if name == "total-time" and name not in declared else name
             found[name] = found.get(name, Fraction(0)) + factor
-        elif kind in ("Sum", "Subtraction"):
-            # The last one in is looked at first, and the first one of the file is to be the first.
-            open_ones += [(tree.rhs, factor if kind == "Sum" else -factor), (tree.lhs, factor)]
-        elif kind == "Product" and "NumericConstant" in (type(tree.lhs).__name__, type(tree.rhs).__name__):
-            left = type(tree.lhs).__name__ == "NumericConstant"
-            number, other = (tree.lhs, tree.rhs) if left else (tree.rhs, tree.lhs)
-            open_ones.append((other, factor * constant(number.value_str)))
-        elif kind != "NumericConstant":
-            raise UnsupportedProblem(
-                f"the metric {metric.expression.dump(0)} is no sum of costs with factors; name a cost to "
-                "minimise instead"
-            )
+
+    add(metric if isinstance(metric, Brackets) else Brackets(0, [metric]), Fraction(1))
     return found
 
 
@@ -407,7 +336,7 @@ class PpddlModel:
 
     Parameters
     ----------
-    trees
+    task
         What :func:`~hcssp.exchange.ppddl_language.read_ppddl` has read.
     minimise
         The cost to minimise; by default as the metric says.
@@ -430,29 +359,23 @@ class PpddlModel:
 
     def __init__(
         self,
-        trees: PpddlTrees,
+        task: Task,
         minimise: str | None = None,
         counted: Collection[str] = (),
         added: Collection[str] = (),
     ) -> None:
-        domain, problem, chances = trees
-        self.name = str(problem.name)
-        read = functions_read(domain, problem)
-        happening = [*(action.effect for action in domain.actions), *chances]
-        remembered = read & functions_changed(happening)
-        drawn = [each.variable for each in all_parts(chances) if hasattr(each, "variable")]
-        self._words = Vocabulary(domain, problem, moving_predicates(happening), remembered, drawn)
-        self._effects = Effects(self._words)
-        self._actions = ground_actions(self._words, self._effects, domain)
+        self.name = task.name
+        self._words = Vocabulary(task)
+        self._actions = ground_actions(self._words, task.actions)
         self._number = {action.label: number for number, action in enumerate(self._actions)}
         self._gated: dict[Atom | None, list[int]] = {}
         for number, action in enumerate(self._actions):
             self._gated.setdefault(action.gate, []).append(number)
-        self._goal = self._words.test(problem.goal, {})
-        self._counting = Counting(domain, problem, self._effects.touched, read, minimise, counted, added)
+        self._goal = self._words.test(task.goal, {})
+        self._counting = Counting(task, self._words, minimise, counted, added)
         self.cost_names, self.reward = self._counting.names, self._counting.reward
         self._refuse_head_starts()
-        self.initial = begun(self._words, chances)
+        self.initial = self._words.begun()
         self._turned = lru_cache(maxsize=_TURNS_KEPT)(self._turn)
 
     def is_goal(self, situation: Situation) -> bool:
@@ -465,11 +388,9 @@ class PpddlModel:
         numbers = list(self._gated.get(None, ()))
         for atom in situation.atoms:
             numbers += self._gated.get(atom, ())
-        tests = ((number, self._actions[number].test) for number in sorted(numbers))
+        possible = (self._actions[number] for number in sorted(numbers))
         return [
-            self._actions[number].label
-            for number, test in tests
-            if (test if isinstance(test, bool) else test(situation))
+            label for label, test, _, _ in possible if (test if isinstance(test, bool) else test(situation))
         ]
 
     def transitions(self, situation: Situation, action: str) -> list[tuple[Situation, float, list[float]]]:
@@ -478,9 +399,9 @@ class PpddlModel:
 
     def label(self, situation: Situation) -> str:
         """A situation in words: what is true of all that can change."""
-        message = [written(atom) for atom in sorted(situation.atoms)]
-        for what, value in zip(self._words.numbers, situation.values, strict=True):
-            message.append(f"(= {written(what)} {_short(value)})")
+        message = [shown(atom) for atom in sorted(situation.atoms)]
+        for what, value in zip(self._words.place, situation.values, strict=True):
+            message.append(f"(= {shown(what)} {_short(value)})")
         return " ".join(message) or "()"
 
     def explored(self, bounds: Mapping[str, float] | None = None, max_states: int = 1_000_000) -> CSSP:
@@ -548,7 +469,7 @@ class PpddlModel:
         found: dict[tuple[Situation, tuple[float, ...]], Fraction] = {}
         try:
             for happening in self._actions[self._number[action]].effect(situation):
-                after = self._effects.after(situation, happening)
+                after = self._words.after(situation, happening)
                 costs = tuple(self._counting.costs(happening, self.is_goal(after)))
                 found[after, costs] = found.get((after, costs), Fraction(0)) + happening.probability
         except InvalidProblem as error:
@@ -556,16 +477,17 @@ class PpddlModel:
         return [(after, float(chance), [*costs]) for (after, costs), chance in found.items()]
 
     def _refuse_head_starts(self) -> None:
-        given = self._words.given
+        given, place = self._words.given, self._words.place
+        costs = [what for what in self._counting.counted if what not in place]
         found = [
-            f"(= {written(what)} {_short(given[what])}) in :init: a cost begins at 0; take it off the bound"
-            for what in self._counting.counted
-            if given.get(what) and what not in self._words.numbers
+            f"(= {shown(what)} {_short(given[what])}) in :init: a cost begins at 0; take it off the bound"
+            for what in costs
+            if given.get(what)
         ]
         found += [
-            f"{written(what)} is a cost and is left to chance in :init; a cost begins at 0"
-            for what in self._counting.counted
-            if what in self._words.drawn and what not in self._words.numbers
+            f"{shown(what)} is a cost and is left to chance in :init; a cost begins at 0"
+            for what in costs
+            if what in self._words.drawn
         ]
         if found:
             raise InvalidProblem(found)
@@ -608,8 +530,6 @@ def from_ppddl(
         If a file cannot be read or does not make sense; with all violations.
     UnsupportedProblem
         If it uses what is not known here.
-    MissingDependency
-        If plado is not installed.
     """
     model, price = _model(domain, problem, minimise, bounds, costs, give_up)
     found = model.explored(bounds, max_states)
@@ -662,11 +582,11 @@ def _model(
     give_up: float | Mapping[str, float] | None,
 ) -> tuple[PpddlModel, dict[str, float] | None]:
     """The problem in files, and the price of giving up, by the names of costs."""
-    trees = read_ppddl(domain, problem)
+    task = read_ppddl(domain, problem)
     named = dict(give_up) if isinstance(give_up, Mapping) else {}
-    known = {each.name for each in trees.domain.functions} | {STEPS}
+    known = {*task.functions, STEPS}
     added = [name for name in named if name.partition(" ")[0] not in known]
-    model = PpddlModel(trees, minimise=minimise, counted=(*(bounds or {}), *costs, *named), added=added)
+    model = PpddlModel(task, minimise=minimise, counted=(*(bounds or {}), *costs, *named), added=added)
     if give_up is None:
         return model, None
     return model, named if isinstance(give_up, Mapping) else {model.cost_names[0]: float(give_up)}

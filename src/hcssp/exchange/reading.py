@@ -114,9 +114,9 @@ def read_model(
 
 def _read_explicit(path: str | Path, suffix: str, constants: Constants | None) -> ExplicitModel:
     if suffix not in MODEL_SUFFIXES:
-        raise InvalidProblem([f"{path}: models end in {', '.join(MODEL_SUFFIXES)}; rename it, or convert it"])
+        raise InvalidProblem(f"{path}: models end in {', '.join(MODEL_SUFFIXES)}; rename it, or convert it")
     if constants:
-        raise InvalidProblem([f"{path}: the file has no constants; leave them out"])
+        raise InvalidProblem(f"{path}: the file has no constants; leave them out")
     if suffix == DRN:
         from hcssp.exchange.drn import read_drn_file
 

@@ -95,7 +95,7 @@ def state_names(index: Mapping[str, Any], files: Any, num_states: int) -> Sequen
     if (widths % 8).any() or len(owner) != num_states or len(packed) != (ends[-1] if num_states else 0):
         why = " or ".join(map(str, widths.tolist()))
         message = f"the values of variables take {len(packed)} bytes"
-        raise InvalidProblem([f"{message}, and not those of {num_states} states of {why} bits"])
+        raise InvalidProblem(f"{message}, and not those of {num_states} states of {why} bits")
     strings = None
     if described.get("#strings"):
         strings = files.read_strings(f"{_FOLDER}strings.bin", filename_csr=f"{_FOLDER}string-mapping.bin")
@@ -242,7 +242,7 @@ def read_umb(path: str | Path) -> ExplicitModel:
     """
     coding = extra("umbi.umb.umb_to_tar", "umb", "reading a UMB file")
     if not Path(path).is_file():
-        raise InvalidProblem([f"{path}: there is no such file"])
+        raise InvalidProblem(f"{path}: there is no such file")
     try:
         decoder = coding.UmbDecoder(umbpath=Path(path))
         # Of these umbi reads some only, and with some versions of what it needs none.
@@ -253,7 +253,7 @@ def read_umb(path: str | Path) -> ExplicitModel:
     except Exception as error:
         # Python's own words about archives go on for several lines.
         why = str(error).partition("\n")[0].rstrip(":") or type(error).__name__
-        raise InvalidProblem([f"{path}: it cannot be read: {why}"]) from error
+        raise InvalidProblem(f"{path}: it cannot be read: {why}") from error
     system = read.index.transition_system
     _refuse_unsupported(system, str(path))
     size, num_rows = system.num_states, system.num_choices

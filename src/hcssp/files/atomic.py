@@ -83,7 +83,7 @@ def read_lines(path: str | Path) -> list[Any]:
     try:
         text = Path(path).read_bytes().decode(errors="replace") if Path(path).exists() else ""
     except OSError as error:
-        raise InvalidProblem([f"{path}: it cannot be read: {error.strerror or error}"]) from error
+        raise InvalidProblem(f"{path}: it cannot be read: {error.strerror or error}") from error
     return [_parsed(line) for line in text.split("\n")[: -1 if text.endswith("\n") or not text else None]]
 
 
@@ -204,7 +204,7 @@ def read_json(path: str | Path) -> Any:
     except InvalidProblem as error:
         raise InvalidPlan(error.violations) from None
     except (ValueError, RecursionError) as error:
-        raise InvalidPlan([f"{file}: this is not JSON: {error}"]) from None
+        raise InvalidPlan(f"{file}: this is not JSON: {error}") from None
 
 
 class CheckedDocument:
@@ -236,12 +236,12 @@ class CheckedDocument:
         found = content.get("format") if isinstance(content, dict) else None
         if found != name:
             kind = name.removeprefix("hcssp-")
-            raise InvalidPlan([f"{file}: format: {shown(found)} is not {name!r}; this is no {kind}"])
+            raise InvalidPlan(f"{file}: format: {shown(found)} is not {name!r}; this is no {kind}")
         version = content.get("version")
         if version not in versions or isinstance(version, bool):
             known = " and ".join(map(str, versions))
             why = f"{shown(version)} cannot be read; this hcssp reads version {known}"
-            raise InvalidPlan([f"{file}: version: {why}"])
+            raise InvalidPlan(f"{file}: version: {why}")
         return cls(file, content)
 
     def get(self, key: str, kind: type[Any], what: str, otherwise: Any) -> Any:

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hcssp.cssp.model import CSSP
-from hcssp.procedure import HCSSP, as_procedure
+from hcssp.procedure import HCSSP
 
 VERSION = "hcssp-fingerprint-1"
 """Changes with what is counted, so that old fingerprints match nothing instead of something else."""
@@ -30,7 +30,7 @@ VERSION = "hcssp-fingerprint-1"
 
 def fingerprint(problem: CSSP | HCSSP) -> str:
     """The fingerprint of a problem: 64 hexadecimal digits; a single one counts as a procedure of one."""
-    return _of_procedure(as_procedure(unnamed(problem)))
+    return _of_procedure(unnamed(problem).procedure)
 
 
 def unnamed(problem: CSSP | HCSSP) -> CSSP | HCSSP:

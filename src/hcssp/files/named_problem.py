@@ -14,7 +14,6 @@ from hcssp.errors import InvalidProblem
 from hcssp.exchange import MODEL_SUFFIXES, PPDDL_SUFFIXES
 from hcssp.parameters import Number
 from hcssp.procedure import HCSSP
-from hcssp.procedure.model import as_procedure
 from hcssp.scenarios.scenario import find_scenario
 
 if TYPE_CHECKING:
@@ -61,24 +60,24 @@ def find_problem(
     """
     if not is_file(str(name)):
         if question is not None:
-            raise InvalidProblem([f"{name}: constants, costs and goals are asked of models in files only"])
+            raise InvalidProblem(f"{name}: constants, costs and goals are asked of models in files only")
         return find_scenario(str(name)).make(scale, **(parameters or {}))
     if scale != 1:
         message = f"only built-in problems can be scaled, not the file {name}"
-        raise InvalidProblem([f"scale {scale}: {message}"])
+        raise InvalidProblem(f"scale {scale}: {message}")
     from hcssp.exchange.reading import Question
     from hcssp.files.problem_file.loading import load
 
     suffix = Path(name).suffix.lower()
     if suffix in PPDDL_SUFFIXES:
-        return as_procedure(_planned(name, parameters or {}, question or Question()))
+        return _planned(name, parameters or {}, question or Question()).procedure
     if question is not None and question.domain is not None:
-        raise InvalidProblem([f"{name}: only problems in PPDDL have a domain in a file of its own"])
+        raise InvalidProblem(f"{name}: only problems in PPDDL have a domain in a file of its own")
     if suffix in MODEL_SUFFIXES:
-        return as_procedure(_asked(name, parameters or {}, question or Question()))
+        return _asked(name, parameters or {}, question or Question()).procedure
     if question is not None:
         message = "a problem file says itself what is minimised and where it ends"
-        raise InvalidProblem([f"{name}: constants, costs and goals are asked of models; {message}"])
+        raise InvalidProblem(f"{name}: constants, costs and goals are asked of models; {message}")
     return load(name, parameters=parameters)
 
 
@@ -107,7 +106,7 @@ def parameters_of(name: str | Path, parameters: Mapping[str, Number] | None = No
 def _planned(name: str | Path, parameters: Mapping[str, Number], question: Question) -> CSSP:
     """A problem in PPDDL; its domain is in the same file unless another one is named."""
     if parameters or question.constants or question.goal:
-        raise InvalidProblem([f"{name}: a problem in PPDDL says itself what its numbers and its goal are"])
+        raise InvalidProblem(f"{name}: a problem in PPDDL says itself what its numbers and its goal are")
     from hcssp.exchange.ppddl_model import from_ppddl
 
     files = (name,) if question.domain is None else (question.domain, name)

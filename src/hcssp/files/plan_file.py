@@ -68,7 +68,7 @@ from hcssp.files.atomic import CheckedDocument, write_atomically
 from hcssp.files.fingerprint import fingerprint as fingerprint_of
 from hcssp.files.fingerprint import unnamed
 from hcssp.numerics import CLAIM_TOLERANCE
-from hcssp.procedure import HCSSP, Activity, Flattening, ProcedurePolicy, as_procedure, as_single_policy
+from hcssp.procedure import HCSSP, Activity, Flattening, ProcedurePolicy
 from hcssp.procedure.model import EventState
 
 if TYPE_CHECKING:
@@ -232,11 +232,9 @@ class PlanDocument(CheckedDocument):
             name = about.get("name")
             called = f", called {name!r}" if isinstance(name, str) and name else ""
             raise InvalidPlan(
-                [
-                    f"{self.file}: this plan is for another problem{called} (its fingerprint is "
-                    f"{found[:12]}, that of this problem is {fingerprint[:12]}); solve this one, or name "
-                    "the plan's own problem, in its scale"
-                ]
+                f"{self.file}: this plan is for another problem{called} (its fingerprint is "
+                f"{found[:12]}, that of this problem is {fingerprint[:12]}); solve this one, or name "
+                "the plan's own problem, in its scale"
             )
 
     def plan(self, problem: HCSSP) -> ProcedurePlan:
@@ -348,7 +346,7 @@ class PlanDocument(CheckedDocument):
         try:
             found = plan.evaluated()
         except (ImproperPolicy, CostOverflow) as error:
-            raise InvalidPlan([f"{self.file}: {error}"]) from error
+            raise InvalidPlan(f"{self.file}: {error}") from error
         claimed = self.number("upper_bound", self.content.get("upper_bound"), inf)
         cost = found.cost(plan.problem.primary_name)
         if isfinite(claimed) and abs(claimed - cost) > CLAIM_TOLERANCE * max(abs(claimed), abs(cost)):
@@ -536,12 +534,12 @@ def plan_of(document: PlanDocument, problem: Problem | ImplicitCSSP) -> Plan:
     if not problem.lists_states:
         return document.evaluated(document.implicit_plan(problem))
     document.check_problem(fingerprint_of(problem))
-    plan = document.plan(as_procedure(unnamed(problem)))
+    plan = document.plan(unnamed(problem).procedure)
     policy = plan.policy
     found: Plan
     if isinstance(problem, HCSSP):
         found = replace(plan, problem=problem, found_policy=policy.under(problem))
     else:
         parts = {each.name: getattr(plan, each.name) for each in fields(plan)}
-        found = Plan(**parts | {"problem": problem, "found_policy": as_single_policy(problem, policy)})
+        found = Plan(**parts | {"problem": problem, "found_policy": policy.activity(0).under(problem)})
     return document.evaluated(found)

@@ -106,7 +106,7 @@ def load_search(path: str | Path, problem: Problem) -> SearchRecord:
     file, content = document.file, document.content
     about = content.get("problem")
     if not isinstance(about, dict) or about.get("fingerprint") != fingerprint_of(problem):
-        raise InvalidPlan([f"{file}: this search is for another problem; begin without it"])
+        raise InvalidPlan(f"{file}: this search is for another problem; begin without it")
     made_for, judged_by = document.bounds(problem.constraint_names), problem.bounds.tolist()
     document.raise_if_any()
     if list(made_for.values()) != judged_by:
@@ -115,11 +115,11 @@ def load_search(path: str | Path, problem: Problem) -> SearchRecord:
             for (name, bound), judged in zip(made_for.items(), judged_by, strict=True)
             if bound != judged
         )
-        raise InvalidPlan([f"{file}: this search is for other bounds ({other}); begin without it"])
+        raise InvalidPlan(f"{file}: this search is for other bounds ({other}); begin without it")
     try:
         return SearchRecord.of_skeleton(_splits(content.get("rows")), _weights(content.get("weights")))
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidPlan([f"{file}: {error}; begin without it"]) from None
+        raise InvalidPlan(f"{file}: {error}; begin without it") from None
 
 
 def _splits(given: Any) -> list[Split]:

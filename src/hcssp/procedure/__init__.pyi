@@ -13,6 +13,3 @@ from hcssp.procedure.model import HCSSP as HCSSP
 from hcssp.procedure.nesting import Nesting as Nesting
 from hcssp.procedure.nesting import Use as Use
 from hcssp.procedure.policy import ProcedurePolicy as ProcedurePolicy
-from hcssp.procedure.model import as_procedure as as_procedure
-from hcssp.procedure.policy import as_procedure_policy as as_procedure_policy
-from hcssp.procedure.policy import as_single_policy as as_single_policy

@@ -59,7 +59,6 @@ from hcssp.numerics import LOST_EXECUTION
 if TYPE_CHECKING:
     from networkx import MultiDiGraph
 
-    from hcssp.cssp.implicit import ImplicitCSSP
     from hcssp.cssp.policy import Extra
     from hcssp.procedure.flattening import Flattening
     from hcssp.procedure.nesting import Nesting, Use
@@ -938,24 +937,19 @@ START, END, CHOICE = "start", "end", "begin"
 UNNAMED = "problem"
 
 
-def as_procedure(problem: Problem | ImplicitCSSP) -> HCSSP:
-    """The procedure whose only activity is `problem`; a procedure itself as it is.
+def around(cssp: CSSP) -> HCSSP:
+    """The procedure that runs a C-SSP once.
 
     >>> from hcssp.cssp.builder import CSSPBuilder
     >>> plan = CSSPBuilder(cost_names=("time", "damage"), bounds={"damage": 1.0})
     >>> _ = plan.add_action(plan.add_state("here"), "go", to=plan.add_goal("there"), costs={"time": 2.0})
-    >>> print(as_procedure(plan.build()))
+    >>> print(around(plan.build()))
     procedure: 2 events, 1 activity, 1 constraint; minimise time
     start
       choose begin
         run problem (2 states), reach end, the end
     constraint damage <= 1: counts damage of problem
     """
-    return problem.procedure
-
-
-def around(cssp: CSSP) -> HCSSP:
-    """The procedure that runs a C-SSP once."""
     name = cssp.name or UNNAMED
     return HCSSP(
         events=(START, END),
@@ -998,7 +992,7 @@ def free_step(name: str, primary: str, labels: Sequence[Hashable]) -> Activity:
 
 
 def runs_one_activity(problem: HCSSP) -> bool:
-    """Whether all it does is to run its only activity once, as a procedure of :func:`as_procedure` does."""
+    """Whether all it does is to run its only activity once, as :func:`around` makes one."""
     if len(problem.activities) != 1 or len(problem.choices) != 1 or problem.activities[0].entries:
         return False
     outcomes = problem.choices[0].outcomes

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hcssp.cssp.model import CSSP, IntArray
+from hcssp.cssp.model import IntArray
 from hcssp.cssp.policy import (
     MOST_SHOWN,
     NO_ROW,
@@ -63,6 +63,11 @@ class ProcedurePolicy(RowPolicy[HCSSP]):
     def __post_init__(self) -> None:
         self._check(self.problem.flattening)
         self._check_extra(self.problem.flattening)
+
+    @property
+    def procedure(self) -> ProcedurePolicy:
+        """The policy itself."""
+        return self
 
     @classmethod
     def compose(
@@ -258,18 +263,3 @@ def _wrong_entry(event: str, entry: Hashable | None, entries: Sequence[Hashable 
     if entry is None:
         return f"event {event!r}: the choice may depend on the state it is entered in; name one of {listed}"
     return f"event {event!r}: it is not entered in {entry!r}; name one of {listed}"
-
-
-def as_procedure_policy(procedure: HCSSP, policy: Policy) -> ProcedurePolicy:
-    """The policy of the procedure that follows `policy` in its only activity."""
-    if isinstance(policy, ProcedurePolicy):
-        return policy
-    composed = ProcedurePolicy.compose(procedure, {(0, None): 0}, [policy.rows])
-    first = int(procedure.flattening.row_offset[0])
-    return procedure.policy(composed.rows, tuple((first + row, chance) for row, chance in policy.extra))
-
-
-def as_single_policy(problem: CSSP, policy: ProcedurePolicy) -> DeterministicPolicy | RandomisedPolicy:
-    """The policy of the only activity, as that of `problem`."""
-    own = policy.activity(0)
-    return problem.policy(own.rows, own.extra)

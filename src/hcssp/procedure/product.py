@@ -57,7 +57,6 @@ from hcssp.procedure.model import (
     Activity,
     Constraint,
     Outcome,
-    as_procedure,
     entry_distribution,
     free_step,
     goal_event_states,
@@ -95,7 +94,7 @@ def with_capacities(
     InvalidProblem
         If an activity has no cost or goal of that name, or begins in one of several states after another.
     """
-    problem = as_procedure(problem)
+    problem = problem.procedure
     if uses is None:
         # Activities that share their arrays share their uses.
         own = {id(each.cssp): _own_uses(each, capacities) for each in problem.activities}
@@ -398,7 +397,7 @@ def with_probability(problem: HCSSP | CSSP, name: str, *, of: What, at_most: flo
     UnknownName
         If nothing is called so.
     """
-    procedure = as_procedure(problem)
+    procedure = problem.procedure
     _check_probability(procedure, name, at_most)
     event = procedure.events.index(of) if isinstance(of, str) and of in procedure.events else None
     if event is not None:
@@ -416,7 +415,7 @@ def with_probability(problem: HCSSP | CSSP, name: str, *, of: What, at_most: flo
         if at_most == 1.0:
             # With marks plans could remember more, and a bound that binds nothing must change nothing.
             logger.warning("probability %r: at most 100%% is no bound; left out, give inf to keep it", name)
-            return as_procedure(problem)
+            return problem.procedure
         counted = _marked(procedure, name, marked, what)
     at = {
         index: activity.cssp.cost_names.index(name)

@@ -50,7 +50,7 @@ from hcssp.cssp.preprocessing import UNDOMINATED, dominating_rows
 from hcssp.cssp.reachability import fewest_steps
 from hcssp.errors import ImproperPolicy, NotProven
 from hcssp.evaluation.chain import induced_chain
-from hcssp.procedure.model import HCSSP, as_procedure
+from hcssp.procedure.model import HCSSP
 from hcssp.proofs.events import certain_visits, event_values, parts_of, rounded_down
 from hcssp.proofs.potentials import PotentialStore, feasible_values
 
@@ -424,7 +424,7 @@ def proposed_layout(problem: CSSP | HCSSP) -> Layout:
     same: list[int] = []
     pairs: list[tuple[int, int, int]] = []
     seen: dict[int, int] = {}
-    for activity, each in enumerate(as_procedure(problem).activities):
+    for activity, each in enumerate(problem.procedure.activities):
         if id(each.cssp) not in seen:
             first = seen[id(each.cssp)] = firsts.setdefault(_key(each.cssp), activity)
             if first == activity:

@@ -17,7 +17,7 @@ from hcssp.display import Card
 from hcssp.evaluation.exact import Evaluation, ProcedureEvaluation
 from hcssp.evaluation.robustness import Robustness
 from hcssp.evaluation.simulation import Simulation
-from hcssp.procedure import HCSSP, as_procedure
+from hcssp.procedure import HCSSP
 from hcssp.procedure.description import Aim
 from hcssp.reports import page
 from hcssp.reports.charts import bound_on
@@ -148,7 +148,7 @@ def plan_html(plan: Plan) -> str:
 
 def problem_html(problem: CSSP | HCSSP) -> str:
     """A problem: its size, and what is wanted of its costs."""
-    procedure = as_procedure(problem)
+    procedure = problem.procedure
     states = sum(activity.cssp.num_states for activity in procedure.activities)
     if isinstance(problem, CSSP):
         sizes = f"{states:,} states, {problem.num_rows:,} state-action pairs"

@@ -22,7 +22,7 @@ from hcssp.cssp.model import CSSP, RewardInterval
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.product import base_of, joined_by_level
 from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
-from hcssp.procedure import HCSSP, as_procedure
+from hcssp.procedure import HCSSP
 from hcssp.procedure.description import Aim
 from hcssp.reports.figures import (
     Measure,
@@ -95,7 +95,7 @@ def what_is_claimed(plan: Plan) -> str:
 
 
 def _no_plan_below(plan: Plan, lower_bound: float) -> str:
-    problem = as_procedure(plan.problem)
+    problem = plan.problem.procedure
     kept = " that keeps the same bounds" if np.isfinite(problem.bounds).any() else ""
     least = rounded_down(lower_bound)
     if problem.reward is not None:
@@ -138,7 +138,7 @@ def randomised_optimum(plan: Plan) -> str:
     if plan.stochastic is None or not np.isfinite(plan.problem.bounds).any():
         return ""
     # The randomised optimum is over policies that choose per state.
-    if plan.policies == "randomised" or as_procedure(plan.problem).limits_choices:
+    if plan.policies == "randomised" or plan.problem.procedure.limits_choices:
         return ""
     found = plan.stochastic
     reached, least = plan.randomised_cost, float(found.value)
@@ -178,7 +178,7 @@ def verification_of(plan: Plan) -> Verification | None:
 
 def other_bounds(plan: Plan) -> str:
     """The bounds that a plan's file names where the problem has others, and the problem's; empty if none."""
-    problem, judged = as_procedure(plan.problem), plan.bounds
+    problem, judged = plan.problem.procedure, plan.bounds
     named = plan.made_for or {}
     other = [name for name, bound in named.items() if bound != judged[name]]
     if not other:

@@ -11,7 +11,7 @@ from hcssp.cssp.model import CSSP
 from hcssp.display import Picture
 from hcssp.errors import InvalidProblem
 from hcssp.evaluation.simulation import Simulation
-from hcssp.procedure import HCSSP, as_procedure
+from hcssp.procedure import HCSSP
 from hcssp.reports.charts import (
     draw_budget,
     draw_histograms,
@@ -124,7 +124,7 @@ def plot_plan(plan: Plan, path: File, ax: Any, of: Shown | None) -> Any:
 
 def plot_problem(problem: CSSP | HCSSP, path: File, ax: Any, of: Shown | None) -> Any:
     """Draw a problem: its rooms, or its procedure."""
-    procedure = as_procedure(problem)
+    procedure = problem.procedure
     if _has_rooms(procedure, of):
         return plotted(lambda on: draw_map(procedure, on), path, ax)
     return plotted(lambda on: draw_procedure(procedure, procedure.name, on=on), path, ax)

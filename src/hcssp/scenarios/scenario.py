@@ -196,7 +196,7 @@ def scenario(
             if scale != 1 and not lengths:
                 known = ", ".join(defaults)
                 message = f"scale {scale}: this problem has no lengths; set its parameters: {known}"
-                raise InvalidProblem([message])
+                raise InvalidProblem(message)
             scaled = {length: scale * settings.get(length, defaults[length]) for length in lengths}
             return making(**{**settings, **scaled})
 

@@ -60,7 +60,7 @@ from hcssp.evaluation.chain import induced_chain
 from hcssp.evaluation.exact import expected_remaining
 from hcssp.execution import Decision
 from hcssp.numerics import Tolerances
-from hcssp.procedure import HCSSP, ProcedurePolicy, as_procedure, as_procedure_policy
+from hcssp.procedure import HCSSP, ProcedurePolicy
 from hcssp.procedure.nesting import entries_of
 from hcssp.procedure.product import rest_with_capacities
 from hcssp.procedure.rest import GO_ON, UNDER_WAY, Position, describe, inside, overspent, position_of, rest_of
@@ -184,7 +184,7 @@ def _single_rest(
     charged: Mapping[str, float],
 ) -> CSSP:
     """A single problem from one of its states on."""
-    procedure = as_procedure(world)
+    procedure = world.procedure
     activity = procedure.activities[0].name
     at = procedure.events[procedure.start] if state is None else (activity, state)
     whole = plan.as_procedure()
@@ -319,8 +319,8 @@ def carried_over(policy: Policy, rest: Problem, entry: Hashable | None = None) -
     """
     if isinstance(rest, CSSP) and isinstance(policy, DeterministicPolicy):
         return DeterministicPolicy(rest, _rows(policy.problem, policy.rows, rest))
-    whole = as_procedure_policy(as_procedure(policy.problem), policy)
-    return _procedure_policy(whole, as_procedure(rest), entry)
+    whole = policy.procedure
+    return _procedure_policy(whole, rest.procedure, entry)
 
 
 def _procedure_policy(policy: ProcedurePolicy, rest: HCSSP, begun: Hashable | None) -> ProcedurePolicy:
@@ -400,7 +400,7 @@ def _left(
     if spent is None and state is None and not charged:
         return {}
     bounds = dict(zip(world.constraint_names, world.bounds.tolist(), strict=True))
-    stated = as_procedure(before).with_bounds(bounds)
+    stated = before.procedure.with_bounds(bounds)
     place = None
     if state is not None:
         place = (stated.activities[0].name, state)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from math import ceil, floor, inf, isfinite, log10, nan
@@ -24,10 +25,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hcssp.contract.plan import Plan
-from hcssp.contract.proof import Infeasible, Interval, Reason
+from hcssp.contract.proof import Ending, Infeasible, Interval, Reason
 from hcssp.contract.solver import Memory, Problem
 from hcssp.cssp.model import FloatArray, IntArray, refuse_implicit
-from hcssp.deadline import seconds_left
+from hcssp.deadline import OutOfTime, keep_time, seconds_left, until
 from hcssp.display import Picture, frame
 from hcssp.dual.ascent import maximise
 from hcssp.dual.oracle import Oracle, PolicyPoint
@@ -37,7 +38,7 @@ from hcssp.numerics import OPTIMALITY_TOLERANCE, may_be_feasible, relative_gap
 from hcssp.procedure.model import HCSSP, refuse_choices_per_event, refuse_parts
 from hcssp.procedure.policy import ProcedurePolicy
 from hcssp.procedure.validation import explaining_dead_ends
-from hcssp.solving.solve import solve
+from hcssp.solving.solve import LATER, solve
 from hcssp.ssp.scalar_problem import Region
 from hcssp.threads import single_threaded_algebra
 from hcssp.workers import Task, Workers, kept, open_workers
@@ -174,8 +175,9 @@ def trade_off(
     gap
         The relative gap at which a point is done.
     time_limit
-        Seconds for the deterministic intervals in all, of which every point gets its share; what is proven
-        by then is reported.
+        Seconds for the curve: at most half of them for the stochastic one, and of the rest a share for every
+        point. What is proven by then is reported, and a point for which no time is left has the best plan
+        of the points before it.
     on_point
         Called with every point when it is done.
     memory
@@ -205,9 +207,11 @@ def trade_off(
     # The costs of choices depend on a limit for each execution, so the curve is not convex in it: no
     # tangents.
     if not problem.is_limit(index):
-        least = max(0.0, least_use(oracle, index))
         # The other half of the time is for the points, which are what was asked for.
-        tangents, complete = tangents_between(oracle, index, asked, began + 0.5 * time_limit)
+        with suppress(OutOfTime), until(began + 0.5 * time_limit):
+            least = max(0.0, least_use(oracle, index))
+            tangents_between(oracle, index, asked, tangents)
+            complete = True
     done: list[CurvePoint] = []
     search = _Search(problem, constraint, gap, deadline, shared, len(asked))
     for bound, plan in search.plans(asked, executor):
@@ -294,12 +298,14 @@ class _Search:
 
     def _order(self, bound: float, workers: int) -> tuple[Any, ...]:
         """The arguments of :func:`_solved` for a point; those that are worked on share the time by rounds."""
+        left = max(0.0, self.deadline - time.perf_counter())
         rounds = max(1, ceil(self.num_open / workers))
-        seconds = max(0.0, self.deadline - time.perf_counter()) / rounds
+        # What the first plan takes, all other points are spared.
+        seconds = left / (rounds if self.known else min(rounds, 2))
         before = [plan for smaller, plan in self.known.items() if smaller <= bound]
         best = min(before, key=lambda plan: plan.upper_bound, default=None)
         start = None if best is None else (best.policy.rows, best.prices)
-        return self.problem, self.constraint, bound, self.gap, seconds, start
+        return self.problem, self.constraint, bound, self.gap, seconds, left, start
 
     def _send(self, workers: Workers, bound: float) -> Task:
         _, *order = self._order(bound, workers.count)
@@ -313,11 +319,17 @@ def _solved(
     bound: float,
     gap: float,
     seconds: float,
+    left: float,
     start: tuple[IntArray, dict[str, float] | None] | None,
 ) -> Plan:
     under = problem.with_bounds({constraint: bound})
     begun = None if start is None else Plan(under, under.policy(start[0]), prices=start[1])
-    return solve(under, gap=gap, time_limit=seconds, start=begun, memory=memory)
+    if left > 0.0:
+        # A point may exceed its share by a step of the search and the evaluation of its plan, not all shares.
+        with suppress(OutOfTime), until(time.perf_counter() + left + LATER):
+            return solve(under, gap=gap, time_limit=seconds, start=begun, memory=memory)
+    found = Plan(under) if begun is None else begun.evaluated()
+    return replace(found, ending=Ending(Reason.TIME_LIMIT))
 
 
 def _solve_elsewhere(*order: Any) -> _Packed:
@@ -438,11 +450,11 @@ def tangents_between(
     oracle: Oracle[Any],
     index: int,
     asked: Sequence[float],
-    deadline: float,
+    found: dict[float, Tangent],
     step: float = 1e-3,
     least: float = 1e-15,
-) -> tuple[dict[float, Tangent], bool]:
-    """Tangents at all breakpoints between the asked bounds, and at the first and last that can be kept.
+) -> None:
+    """Find tangents at all breakpoints between the asked bounds, and at the first and last that can be kept.
 
     Parameters
     ----------
@@ -450,30 +462,31 @@ def tangents_between(
         The problem, and the constraint whose bound varies.
     asked
         Bounds, ascending.
-    deadline
-        No tangent is added after this moment, by ``time.perf_counter()``.
+    found
+        Where the tangents are put, by bound.
     step, least
         Under a bound of 0 there is no slope, and what tolerances allow elsewhere may make the curve jump
         there. Pieces next to it are looked for in steps of this factor, down to this share of the largest
         bound.
 
-    Returns
-    -------
-    tangents, complete
-        By bound; and whether these are all.
+    Raises
+    ------
+    OutOfTime
+        If the deadline passes before all are found.
     """
-    found: dict[float, Tangent] = {}
     high = asked[-1]
     last = _tangent(oracle, index, high, ())
     if last is None:
-        return found, True
-    found[high] = last
+        return
+    ends = {high: last}
     for low in asked[:-1]:
         # The first bounds may be impossible to keep, alone or together with the others.
         first = _tangent(oracle, index, low, last.vertices)
         if first is not None:
-            found[low] = first
+            ends[low] = first
             break
+    # At once: below the first of them nothing can be kept.
+    found.update(ends)
     waiting = [(found[min(found)], last)]
     while waiting:
         left, right = waiting.pop()
@@ -482,8 +495,7 @@ def tangents_between(
         meet = _meeting(left, right, step)
         if meet is None or not left.bound < meet < right.bound:
             continue
-        if time.perf_counter() >= deadline:
-            return found, False
+        keep_time()
         known = {id(point): point for point in (*left.vertices, *right.vertices)}
         middle = _tangent(oracle, index, meet, tuple(known.values()))
         if middle is None:
@@ -491,7 +503,6 @@ def tangents_between(
         found[meet] = middle
         if middle.value > left.at(meet) + _rounding(middle.value, right.price * meet):
             waiting += [(left, middle), (middle, right)]
-    return found, True
 
 
 def _rounding(value: float, worth: float) -> float:

@@ -9,10 +9,10 @@ from hcssp.errors import InvalidProblem
 from hcssp.files.problem_file.document import Field, Findings, Limits, parse_document
 from hcssp.files.problem_file.schema import (
     Definitions,
-    NotBeside,
-    OneOf,
     Part,
+    exactly_one,
     list_of,
+    not_beside,
     number,
     optional,
     record,
@@ -26,15 +26,15 @@ class Door(Part):
     """A way out of a room."""
 
     rules = (
-        OneOf(("wood", "steel"), "what it is made of is missing"),
-        NotBeside("colour", ("steel",), "steel is not painted"),
+        exactly_one(("wood", "steel"), "what it is made of is missing"),
+        not_beside("colour", ("steel",), "steel is not painted"),
     )
 
-    width: float | None = required(number("a width", 0, 3), "In metres.")
-    wood: str | None = optional(text("a kind of wood"))
-    steel: str | None = optional(text("a kind of steel"))
-    colour: str = optional(text("a colour"), "white")
-    scratches: list[float | None] | None = optional(list_of("scratches", number("a length", 0, 9)))
+    width = required(number("a width", 0, 3), "In metres.")
+    wood = optional(text("a kind of wood"))
+    steel = optional(text("a kind of steel"))
+    colour = optional(text("a colour"), "white")
+    scratches = optional(list_of("scratches", number("a length", 0, 9)))
 
 
 DOOR = record("a door", Door)

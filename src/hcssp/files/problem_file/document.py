@@ -116,7 +116,7 @@ class Findings:
         """Note what makes the rest unreadable, and report everything."""
         self.add(line, path, message, file)
         self.raise_if_any()
-        raise InvalidProblem([message])  # not reached: something has just been noted
+        raise InvalidProblem(message)  # not reached: something has just been noted
 
     def raise_if_any(self) -> None:
         """Report everything, file by file and line by line.
@@ -180,7 +180,7 @@ def read_bytes(path: Path, name: str, most: int) -> bytes:
         with path.open("rb") as stream:
             return read_stream(stream, name, most)
     except FileNotFoundError:
-        raise InvalidProblem([f"{name}: there is no such file"]) from None
+        raise InvalidProblem(f"{name}: there is no such file") from None
     except (OSError, ValueError) as error:
         raise _unread(name, error) from None
 
@@ -199,7 +199,7 @@ def read_stream(stream: BinaryIO, name: str, most: int) -> bytes:
     except (OSError, ValueError) as error:
         raise _unread(name, error) from None
     if len(content) > most:
-        raise InvalidProblem([f"{name}: the file is larger than the {_size(most)} that are allowed"])
+        raise InvalidProblem(f"{name}: the file is larger than the {_size(most)} that are allowed")
     return content
 
 

@@ -30,7 +30,7 @@ from hcssp.files.problem_file.schema import name_problem
 from hcssp.files.problem_file.tables import label_text, state_label
 from hcssp.procedure import HCSSP, Activity, Outcome
 from hcssp.procedure.description import used_procedures
-from hcssp.procedure.model import Floor, as_procedure, refuse_parts
+from hcssp.procedure.model import Floor, refuse_parts
 from hcssp.procedure.nesting import expand
 from hcssp.procedure.product import CapacityModel, capacity_model
 
@@ -144,7 +144,7 @@ def dump_problem(problem: CSSP | HCSSP, *, style: Literal["yaml", "json"] = "yam
     InvalidProblem
         If something has a name that a file cannot hold.
     """
-    procedure = as_procedure(problem)
+    procedure = problem.procedure
     refuse_parts(procedure)
     return written(problem_document(procedure), style)
 
@@ -189,10 +189,8 @@ def problem_document(problem: HCSSP) -> dict[str, Any]:
     """
     if problem.reward is not None and problem.nesting is not None:
         raise InvalidProblem(
-            [
-                "a file cannot hold procedures inside procedures whose reward was maximised already; write "
-                f"the original, and say maximise: {problem.reward.name} in the file"
-            ]
+            "a file cannot hold procedures inside procedures whose reward was maximised already; write "
+            f"the original, and say maximise: {problem.reward.name} in the file"
         )
     model, drawing, per_event = _writable_model(problem), problem.drawing, problem.choices_per_event
     if model is not None:

@@ -7,29 +7,27 @@ lie inside, probabilities sum to one) is found when the problem is made of it.
 from __future__ import annotations
 
 import json
-from fractions import Fraction
 from math import inf
 from typing import ClassVar, get_args
 
 from hcssp.files.problem_file.schema import (
-    AnyOf,
     Definitions,
     Form,
-    NotBeside,
-    OneOf,
-    OnlyBeside,
     Part,
-    Rules,
+    Rule,
+    at_least_one,
     bound,
-    constant,
+    exactly_one,
+    fixed,
     letter,
     list_of,
     map_of,
     name_text,
+    not_beside,
     nothing,
     number,
     numbers,
-    one_of,
+    only_beside,
     optional,
     parameter,
     parameter_name,
@@ -44,38 +42,23 @@ LARGEST_COST = 1e100
 """So that sums of costs do not overflow."""
 
 
-Costs = dict[str, float | None]
-
-
-Exits = dict[str, float | None]
-
-
-CostsAndExits = dict[str, float | Exits | None]
-
-
 Rectangles = tuple[int, ...] | list[tuple[int, ...] | None]
-
 
 PROBABILITY = number("a probability between 0 and 1", 0, 1).defined("probability")
 
-
 COST = number(f"a cost: a number from 0 to {LARGEST_COST:g}", 0, LARGEST_COST).defined("cost")
-
 
 AMOUNT = number(COST.what, -LARGEST_COST, LARGEST_COST).defined(
     "amount", f"A cost from 0 to {LARGEST_COST:g}, or less than 0 if a capacity is given back."
 )
 
-
 AMOUNTS = map_of("a mapping from costs to numbers", AMOUNT).defined(
     "amounts", "From costs and capacities to numbers; what is not named is 0."
 )
 
-
 COSTS = map_of("a mapping from costs to numbers", COST).defined(
     "costs", "From costs to numbers; a cost that is not named is 0."
 )
-
 
 EXITS = map_of(
     "a mapping from exits to probabilities",
@@ -83,19 +66,15 @@ EXITS = map_of(
     empty="no exit is named; name one, or leave the key out",
 ).defined("exits", "From exits, which end the activity, to the probabilities that a step ends there.")
 
-
 HAZARD = map_of("a mapping from costs to numbers", AMOUNT, special={"exit": AMOUNT | EXITS}).defined(
     "drawnHazard", "What every step from there costs, and in which exits it may end."
 )
-
 
 CELL = numbers("a cell [column, row]", 2).defined(
     "cell", "[column, row]; the wall around a grid is column 0 and row 0, and one beyond the last ones."
 )
 
-
 RECTANGLE = "a rectangle [column, row, width, height]"
-
 
 RECTANGLES = (
     list_of("rectangles", numbers(RECTANGLE, 4)) | numbers(f"{RECTANGLE}, or a list of them", 4)
@@ -105,28 +84,23 @@ RECTANGLES = (
 class Sides(Part):
     """The probabilities of slipping to either side."""
 
-    left: float | None = required(PROBABILITY)
-    right: float | None = required(PROBABILITY)
+    left = required(PROBABILITY)
+    right = required(PROBABILITY)
 
 
 SIZE = whole("a whole number of at least 1", 1, 10**15)
-
 
 SLIP = (record("a probability for each side", Sides) | PROBABILITY).defined(
     "slip", "The probability that a step slips to a side, half of it to either; or one for each."
 )
 
-
 STEP_COST = (AMOUNTS | COST).defined(
     "stepCost", "What every step costs: a number of the first cost, or costs by name. By default 1."
 )
 
-
 INTENDED = "The probability that a step goes as intended; 1 - slip."
 
-
-SLIP_ONCE = NotBeside("slip", ("intended",), "slip and intended say the same thing; keep one of them")
-
+SLIP_ONCE = not_beside("slip", ("intended",), "slip and intended say the same thing; keep one of them")
 
 EXIT = "In which exits any step may end, with what probabilities."
 
@@ -134,11 +108,11 @@ EXIT = "In which exits any step may end, with what probabilities."
 class HazardArea(Part):
     """Rectangles, what every step from there costs besides, and in which exits it may end."""
 
-    rules = (AnyOf(("costs", "exit"), "the key 'costs' is missing, or 'exit'"),)
+    rules = (at_least_one(("costs", "exit"), "the key 'costs' is missing, or 'exit'"),)
 
-    at: Rectangles | None = required(RECTANGLES)
-    costs: Costs | None = optional(AMOUNTS)
-    exit: Exits | None = optional(EXITS)
+    at = required(RECTANGLES)
+    costs = optional(AMOUNTS)
+    exit = optional(EXITS)
 
 
 LISTED_HAZARDS = list_of(
@@ -146,46 +120,42 @@ LISTED_HAZARDS = list_of(
     record("a hazard, {at: [column, row, width, height], costs: {...}}", HazardArea),
 )
 
-
 DRAWN_HAZARDS = map_of("a mapping from letters of the map to costs", HAZARD, keys=letter("a hazard")).defined(
     "drawnHazards", "From letters of the map to the costs of every step from there, and its exits."
 )
 
 
-class ListedGrid(Part):
+class _Grid(Part):
+    """What rooms by size and rooms by map have in common."""
+
+    rules = (SLIP_ONCE,)
+
+    slip = optional(SLIP, 0.0)
+    intended = optional(PROBABILITY, description=INTENDED)
+    step_cost = optional(STEP_COST, 1.0)
+    exit = optional(EXITS, description=EXIT)
+
+
+class ListedGrid(_Grid):
     """A room by its size and rectangles."""
 
-    rules = (SLIP_ONCE,)
-
-    width: int | None = required(SIZE)
-    height: int | None = required(SIZE)
-    hazards: list[HazardArea | None] | None = optional(LISTED_HAZARDS)
-    slip: float | Sides = optional(SLIP, 0.0)
-    intended: float | None = optional(PROBABILITY, description=INTENDED)
-    step_cost: float | Costs = optional(STEP_COST, 1.0)
-    exit: Exits | None = optional(EXITS, description=EXIT)
-    places: dict[str, tuple[int, ...] | None] | None = optional(
-        map_of("a mapping from names to cells", CELL), description="Names for cells."
-    )
-    walls: Rectangles | None = optional(RECTANGLES)
+    width = required(SIZE)
+    height = required(SIZE)
+    hazards = optional(LISTED_HAZARDS)
+    places = optional(map_of("a mapping from names to cells", CELL), description="Names for cells.")
+    walls = optional(RECTANGLES)
 
 
-class DrawnGrid(Part):
+class DrawnGrid(_Grid):
     """A room by its map."""
 
-    rules = (SLIP_ONCE,)
-
-    map: str | list[str | None] | None = required(
+    map = required(
         list_of("a map", text("a line of the map"), empty="the map is empty")
         | text("a map: a text of several lines after |, or a list of texts"),
         "'#' wall, '.' free, 'S' start, 'G' goal, and the letters of hazards and places.",
     )
-    hazards: dict[str, CostsAndExits | None] | None = optional(DRAWN_HAZARDS)
-    slip: float | Sides = optional(SLIP, 0.0)
-    intended: float | None = optional(PROBABILITY, description=INTENDED)
-    step_cost: float | Costs = optional(STEP_COST, 1.0)
-    exit: Exits | None = optional(EXITS, description=EXIT)
-    places: dict[str, tuple[int, ...] | str | None] | None = optional(
+    hazards = optional(DRAWN_HAZARDS)
+    places = optional(
         map_of("a mapping from names to cells", CELL | letter("a place")),
         description="Names for cells, or for the cells that a letter draws.",
     )
@@ -199,7 +169,6 @@ FORMAT, VERSION = "hcssp-problem", 1
 
 Target = tuple[int, ...] | str
 """A cell, or the name of a place or a state."""
-
 
 COST_NAMES = list_of(
     "a list of costs, the one to minimise first",
@@ -219,12 +188,12 @@ def _target(what: str) -> Form[Target]:
 class Action(Part):
     """Where an action leads and what it costs."""
 
-    to: str | dict[str, float | None] | None = required(
+    to = required(
         map_of("states", PROBABILITY, empty="it leads nowhere; give it at least one next state")
         | name_text("a state, or a mapping from states to probabilities")
     )
-    costs: Costs | None = optional(AMOUNTS)
-    arrival_costs: dict[str, Costs | None] | None = optional(
+    costs = optional(AMOUNTS)
+    arrival_costs = optional(
         map_of("a mapping from next states to costs", AMOUNTS),
         description="What is paid in addition if a next state is reached.",
     )
@@ -249,12 +218,10 @@ def _table_problem(file: str) -> str | None:
 
 Table = dict[str, dict[str, Action | None] | None]
 
-
 ACTIONS = map_of(
     "a mapping from actions to where they lead",
     record("where an action leads, {to: ..., costs: {...}}", Action),
 )
-
 
 TABLE = map_of(
     "a mapping from states to their actions",
@@ -266,8 +233,8 @@ TABLE = map_of(
 class PossibleStart(Part):
     """One of several starts."""
 
-    at: Target | None = required(_target("a start"))
-    probability: float | None = required(PROBABILITY)
+    at = required(_target("a start"))
+    probability = required(PROBABILITY)
 
 
 START = list_of(
@@ -276,48 +243,45 @@ START = list_of(
     empty="the list of starts is empty; give at least one",
 ) | _target("a start")
 
-
 GOAL = list_of(
     "goals", _target("a goal"), empty="the list of goals is empty; give at least one", never="a number"
 ) | _target("a goal")
 
+CONSTANTS_OF_A_FILE = only_beside(("constants",), "file", "only a model in a file has constants")
 
-CONSTANTS_OF_A_FILE = OnlyBeside(("constants",), "file", "only a model in a file has constants")
-
-
-POSITION_OF_A_GRID = NotBeside("position", ("table", "file"), "only a grid has a position on a map")
+POSITION_OF_A_GRID = not_beside("position", ("table", "file"), "only a grid has a position on a map")
 
 
 class Model(Part):
     """A grid or a table, and where activities in it start and end."""
 
-    rules: ClassVar[Rules] = (
-        OneOf(("grid", "table", "file"), "its model is missing"),
+    rules: ClassVar[tuple[Rule, ...]] = (
+        exactly_one(("grid", "table", "file"), "its model is missing"),
         POSITION_OF_A_GRID,
         CONSTANTS_OF_A_FILE,
     )
 
-    grid: DrawnGrid | ListedGrid | None = optional(GRID)
-    table: Table | None = optional(TABLE)
-    file: str | None = optional(
+    grid = optional(GRID)
+    table = optional(TABLE)
+    file = optional(
         text("the name of a table or a model", _table_problem, pattern=_any_case(TABLE_SUFFIXES)),
         description="A table (CSV, DRN) or a model (PRISM, JANI, UMB) inside the problem file's folder.",
     )
-    constants: dict[str, float | None] | None = optional(
+    constants = optional(
         map_of("a mapping from constants to numbers", number("a number")),
         description="The constants that a model of PRISM or JANI leaves open.",
     )
-    costs: list[str | None] | None = optional(COST_NAMES)
-    position: tuple[int, ...] | None = optional(
+    costs = optional(COST_NAMES)
+    position = optional(
         numbers("a position [column, row]", 2, whole(least=-(10**6), most=10**6)),
         description="Where the top-left wall cell of a grid lies on a map of the whole.",
     )
-    start: Target | list[PossibleStart | None] | None = optional(START)
-    goal: Target | list[Target | None] | None = optional(GOAL)
-    give_up: Costs | None = optional(
+    start = optional(START)
+    goal = optional(GOAL)
+    give_up = optional(
         COSTS, description="What it costs to end the activity in a dead end, where no goal can be reached."
     )
-    description: str | None = optional(text())
+    description = optional(text())
 
 
 OTHER_NUMBERS = ("slip", "intended", "step_cost", "hazards", "exit", "actions")
@@ -327,48 +291,48 @@ OTHER_NUMBERS = ("slip", "intended", "step_cost", "hazards", "exit", "actions")
 class Activity(Model):
     """A model of its own, a shared one or another activity's, perhaps with other ends; or a procedure."""
 
-    rules: ClassVar[Rules] = (
-        OneOf(("grid", "table", "file", "model", "procedure"), "its model is missing"),
+    rules: ClassVar[tuple[Rule, ...]] = (
+        exactly_one(("grid", "table", "file", "model", "procedure"), "its model is missing"),
         POSITION_OF_A_GRID,
         CONSTANTS_OF_A_FILE,
         *(
-            NotBeside(key, ("procedure",), f"a procedure has no {key} of its own; say it inside")
+            not_beside(key, ("procedure",), f"a procedure has no {key} of its own; say it inside")
             for key in ("costs", "start", "goal", "give_up", "entries", "hands_over")
         ),
         *(
-            NotBeside(key, ("model",), f"the {key} belongs to the model that is referred to; say it there")
+            not_beside(key, ("model",), f"the {key} belongs to the model that is referred to; say it there")
             for key in ("costs", "position")
         ),
         SLIP_ONCE,
-        OnlyBeside(
+        only_beside(
             OTHER_NUMBERS,
             "model",
             "this changes a model that is referred to; say it in the grid or table itself",
         ),
     )
 
-    model: str | None = optional(name_text("the name of a model or an activity"))
-    procedure: str | None = optional(
+    model = optional(name_text("the name of a model or an activity"))
+    procedure = optional(
         name_text("the name of a procedure"),
         description="The one of 'procedures' that this activity is.",
     )
-    entries: dict[str, Target | None] | None = optional(
+    entries = optional(
         map_of("a mapping from exits to states", _target("a state")),
         description="From what another activity ended in and hands over to where this one then starts.",
     )
-    hands_over: dict[str, str | None] | None = optional(
+    hands_over = optional(
         map_of("a mapping from exits to labels", name_text("a label")),
         description="From goals to what they hand over instead of themselves; others hand over nothing.",
     )
-    slip: float | Sides | None = optional(SLIP, description="Instead of the slip of the model's grid.")
-    intended: float | None = optional(PROBABILITY, description="Instead of that of the model's grid.")
-    step_cost: float | Costs | None = optional(STEP_COST, description="Instead of that of the model's grid.")
-    hazards: list[HazardArea | None] | dict[str, CostsAndExits | None] | None = optional(
+    slip = optional(SLIP, description="Instead of the slip of the model's grid.")
+    intended = optional(PROBABILITY, description="Instead of that of the model's grid.")
+    step_cost = optional(STEP_COST, description="Instead of that of the model's grid.")
+    hazards = optional(
         LISTED_HAZARDS | DRAWN_HAZARDS,
         description="Instead of those of the model's grid; letters that are not named stay as they are.",
     )
-    exit: Exits | None = optional(EXITS, description="Instead of those of the model's grid.")
-    actions: Table | None = optional(
+    exit = optional(EXITS, description="Instead of those of the model's grid.")
+    actions = optional(
         TABLE,
         description="Instead of those of the model's table; actions that are not named stay as they are.",
     )
@@ -377,7 +341,7 @@ class Activity(Model):
 class Outcome(Part):
     """Where a choice may lead."""
 
-    to: str | dict[str, str | None] | None = required(
+    to = required(
         map_of(
             "exits",
             name_text("the name of an event"),
@@ -386,17 +350,13 @@ class Outcome(Part):
         | name_text("the name of an event, or a mapping from exits to events"),
         "The event that is reached, or one for each exit of the activity.",
     )
-    runs: str | None = optional(
-        name_text("the name of an activity"), description="The activity that is run on the way."
-    )
-    probability: float | None = optional(PROBABILITY)
+    runs = optional(name_text("the name of an activity"), description="The activity that is run on the way.")
+    probability = optional(PROBABILITY)
 
 
 Choice = Outcome | list[Outcome | None]
 
-
 OUTCOME = record("an outcome, {to: an event, runs: an activity}", Outcome)
-
 
 CHOICE = (
     list_of("outcomes", record(OUTCOME.what, Outcome, besides=("probability",)), least=2)
@@ -408,17 +368,17 @@ CHOICE = (
 class Procedure(Part):
     """Which activity runs when."""
 
-    start: str | None = required(name_text("the name of an event"))
-    end: str | None = required(name_text("the name of an event"))
-    events: dict[str, dict[str, Choice | None] | None] | None = required(
+    start = required(name_text("the name of an event"))
+    end = required(name_text("the name of an event"))
+    events = required(
         map_of(
             "a mapping from events to choices",
             nothing({}) | map_of("a mapping from choices to outcomes", CHOICE),
         ),
         "From events to what can be chosen there; the end has no choices.",
     )
-    choices: Choices | None = optional(
-        one_of(*get_args(Choices)),
+    choices = optional(
+        fixed("{} is not known; write " + " or ".join(map(repr, get_args(Choices))), *get_args(Choices)),
         description="Whether the choice at an event may depend on the state in which it is entered. By "
         "default 'per state': it may; 'per event' makes one choice.",
     )
@@ -427,27 +387,25 @@ class Procedure(Part):
 class Probability(Part):
     """An upper bound on the probability that something happens."""
 
-    of: str | dict[str, Target | None] | None = required(
+    of = required(
         map_of("activities", _target("a state"), empty="no state is named; name one for each activity")
         | name_text("an event, a state, or a mapping from activities to states"),
         "The event that is reached, or the state, cell or exit that is entered; or one for each activity.",
     )
-    at_most: float = optional(PROBABILITY, inf, "The most that is allowed. By default there is no bound.")
+    at_most = optional(PROBABILITY, inf, "The most that is allowed. By default there is no bound.")
 
 
 class BoundedProbability(Part):
     """A constraint on a probability."""
 
-    probability: Probability | None = required(
-        record("a probability, {of: an event or a state, at_most: a number}", Probability)
-    )
+    probability = required(record("a probability, {of: an event or a state, at_most: a number}", Probability))
 
 
 class Constraint(Part):
     """An upper bound on an expected sum over the whole procedure."""
 
-    at_most: float = optional(bound("a bound: a finite number, or inf for none"), inf)
-    counts: str | dict[str, str | None] | None = optional(
+    at_most = optional(bound("a bound: a finite number, or inf for none"), inf)
+    counts = optional(
         map_of(
             "activities",
             name_text("the name of a cost"),
@@ -457,7 +415,7 @@ class Constraint(Part):
         description="A cost, of all activities that have it; or from activities to costs. By default the "
         "cost that has the constraint's name.",
     )
-    probability_of: str | None = optional(
+    probability_of = optional(
         name_text("what it is the probability of"),
         description="For words: what the sum is the probability of, if no run counts more than 1.",
     )
@@ -471,47 +429,44 @@ def _problem_file(file: str) -> str | None:
 
 ACTIVITIES = map_of("a mapping from names to activities", record("an activity", Activity))
 
-
 CONSTRAINT = "a constraint, {at_most: a number, counts: a cost}"
 
 
 class UsedProcedure(Part):
     """A procedure that activities can be, with activities of its own; or a problem file that holds one."""
 
-    rules: ClassVar[Rules] = (
-        OneOf(("activities", "file"), "its activities are missing"),
+    rules: ClassVar[tuple[Rule, ...]] = (
+        exactly_one(("activities", "file"), "its activities are missing"),
         *(
-            NotBeside(key, ("file",), f"the {key} of this procedure are in the file; say it there")
+            not_beside(key, ("file",), f"the {key} of this procedure are in the file; say it there")
             for key in ("procedure", "constraints")
         ),
     )
 
-    activities: dict[str, Activity | None] | None = optional(ACTIVITIES)
-    procedure: Procedure | None = optional(record("a procedure", Procedure))
-    constraints: dict[str, Constraint | None] | None = optional(
+    activities = optional(ACTIVITIES)
+    procedure = optional(record("a procedure", Procedure))
+    constraints = optional(
         map_of("a mapping from names to constraints", record(CONSTRAINT, Constraint)),
         description="What constraints around it can count. By default every cost, under its own name.",
     )
-    file: str | None = optional(
+    file = optional(
         text("the name of a problem file", _problem_file, pattern=r"\.([yY][aA]?[mM][lL]|[jJ][sS][oO][nN])$"),
         description="A problem file inside this one's folder.",
     )
-    description: str | None = optional(text())
+    description = optional(text())
 
 
 class WrittenCapacity(Part):
     """How much of something may be used in any single run."""
 
-    at_most: float | None = required(number("an amount: a number of at least 0", 0, LARGEST_COST))
-    step: float = optional(
+    at_most = required(number("an amount: a number of at least 0", 0, LARGEST_COST))
+    step = optional(
         number("a step: a positive number", 1e-100, LARGEST_COST),
         1.0,
         "How finely it is counted: uses are rounded up to whole steps. By default 1.",
     )
-    probability: float = optional(
-        PROBABILITY, 0.0, "With what probability a run may use more. By default 0: never."
-    )
-    used: float = optional(
+    probability = optional(PROBABILITY, 0.0, "With what probability a run may use more. By default 0: never.")
+    used = optional(
         number("an amount: a number of at least 0", 0, LARGEST_COST),
         0.0,
         "How much of it is used when the procedure begins. By default 0.",
@@ -523,11 +478,9 @@ CAPACITIES = map_of(
     record("a capacity, {at_most: a number, step: a number}", WrittenCapacity),
 )
 
-
 LINE = list_of(
     "coordinates", number("a coordinate: a number", -1e9, 1e9), empty="a line without points"
 ).defined("line", "A point [x, y] or a line [x, y, x, y, ...], with y upwards.")
-
 
 LINES = map_of("a mapping from names to lines", LINE)
 
@@ -535,13 +488,11 @@ LINES = map_of("a mapping from names to lines", LINE)
 class Floor(Part):
     """One level of a drawing of the site."""
 
-    walls: list[list[float | None] | None] | None = optional(list_of("lines", LINE))
-    doors: dict[str, list[float | None] | None] | None = optional(LINES)
-    lifts: dict[str, list[float | None] | None] | None = optional(LINES)
-    places: dict[str, list[float | None] | None] | None = optional(LINES)
-    paths: dict[str, list[float | None] | None] | None = optional(
-        LINES, description="From models or activities to the lines that they follow."
-    )
+    walls = optional(list_of("lines", LINE))
+    doors = optional(LINES)
+    lifts = optional(LINES)
+    places = optional(LINES)
+    paths = optional(LINES, description="From models or activities to the lines that they follow.")
 
 
 PARAMETERS = map_of("a mapping from names to numbers", parameter(), keys=parameter_name())
@@ -550,46 +501,44 @@ PARAMETERS = map_of("a mapping from names to numbers", parameter(), keys=paramet
 class Problem(Part):
     """A hierarchical constrained stochastic shortest path problem."""
 
-    format: str | None = required(constant(FORMAT, f"{{}} is not a problem file; write 'format: {FORMAT}'"))
-    version: int | None = required(
-        constant(VERSION, f"version {{}} cannot be read; this hcssp reads version {VERSION}")
-    )
-    name: str | None = optional(name_text("a name"))
-    description: str | None = optional(text())
-    parameters: dict[str, Fraction | str | None] | None = optional(
+    format = required(fixed(f"{{}} is not a problem file; write 'format: {FORMAT}'", FORMAT))
+    version = required(fixed(f"version {{}} cannot be read; this hcssp reads version {VERSION}", VERSION))
+    name = optional(name_text("a name"))
+    description = optional(text())
+    parameters = optional(
         PARAMETERS,
         description="Numbers by name, which arithmetic such as '1 - slip' may use wherever a number stands.",
     )
-    costs: list[str | None] | None = required(COST_NAMES)
-    maximise: str | None = optional(
+    costs = required(COST_NAMES)
+    maximise = optional(
         name_text("the name of a cost"),
         description="The cost that is a reward and is to be as great as possible, instead of the first cost.",
     )
-    units: dict[str, str | None] | None = optional(
+    units = optional(
         map_of("a mapping from costs to units", name_text("a unit")),
         description="What costs are measured in, for words and pictures.",
     )
-    capacities: dict[str, WrittenCapacity | None] | None = optional(
+    capacities = optional(
         CAPACITIES, description="What no run may use more of than there is, such as a battery."
     )
-    models: dict[str, Model | None] | None = optional(
+    models = optional(
         map_of("a mapping from names to models", record("a model", Model)),
         description="Models that several activities share, such as rooms.",
     )
-    procedures: dict[str, UsedProcedure | None] | None = optional(
+    procedures = optional(
         map_of("a mapping from names to procedures", record("a procedure", UsedProcedure)),
         description="Procedures that activities can be.",
     )
-    activities: dict[str, Activity | None] | None = required(ACTIVITIES)
-    procedure: Procedure | None = optional(record("a procedure", Procedure))
-    constraints: dict[str, BoundedProbability | Constraint | None] | None = optional(
+    activities = required(ACTIVITIES)
+    procedure = optional(record("a procedure", Procedure))
+    constraints = optional(
         map_of(
             "a mapping from names to constraints",
             record("a bound on a probability", BoundedProbability, known_by="probability")
             | record(CONSTRAINT, Constraint, besides=("at_most",)),
         )
     )
-    drawing: dict[str, Floor | None] | None = optional(
+    drawing = optional(
         map_of("a mapping from levels to drawings", record("the drawing of a level", Floor)),
         description="What reports show of a site whose activities are no grids, level by level.",
     )

@@ -650,7 +650,7 @@ def _load(
     if read is None or read.costs is None or read.activities is None:
         # Without the costs everything else would be called wrong.
         findings.raise_if_any()
-        raise InvalidProblem([f"{findings.file}: the costs or the activities cannot be read"])
+        raise InvalidProblem(f"{findings.file}: the costs or the activities cannot be read")
     cost_names = tuple(name for name in read.costs if name is not None)
     if len(set(cost_names)) < len(read.costs):
         findings.raise_if_any()
@@ -668,7 +668,7 @@ def _load(
     problem = procedure.build()
     findings.raise_if_any()
     if problem is None:
-        raise InvalidProblem([f"{findings.file}: the procedure cannot be read"])
+        raise InvalidProblem(f"{findings.file}: the procedure cannot be read")
     name = read.name or (source.stem if source is not None else "problem")
     named = problem.named(name, read.description or "", sources=sources(activities))
     carried = made.carried.over(named.measured_in(_units(read, named)), document)

@@ -3,25 +3,18 @@
 A reader goes on after a mistake, so that a user can correct a file at once: it notes each mistake, and gives
 None instead of the value.
 
->>> from hcssp.files.problem_file.schema import number
 >>> slip = number("a probability", 0, 1) | name_text("the name of a slip")
 >>> slip.schema(Definitions())["anyOf"][::2]
 [{'type': 'number', 'minimum': 0, 'maximum': 1}, {'$ref': '#/$defs/name'}]
 
-Forms of numbers in a document: written out, or as arithmetic on parameters.
+Records are mappings with given keys, declared as classes whose attributes name the forms of the values.
 
-Records: mappings with given keys, declared as classes whose attributes name the forms of the values.
-
->>> from hcssp.files.problem_file.document import Findings
->>> from hcssp.files.problem_file.schema import text
->>> from hcssp.files.problem_file.schema import number
->>> from hcssp.files.problem_file.document import parse_document
->>> from hcssp.files.problem_file.document import Limits
+>>> from hcssp.files.problem_file.document import Findings, Limits, parse_document
 >>> class Door(Part):
 ...     '''A door.'''
 ...
-...     width: float | None = required(number("a width in metres", 0.5, 3.0))
-...     colour: str = optional(text("a colour"), "white")
+...     width = required(number("a width in metres", 0.5, 3.0))
+...     colour = optional(text("a colour"), "white")
 >>> form = record("a door", Door)
 >>> findings = Findings("doors.yaml")
 >>> def read(text):
@@ -47,6 +40,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from fractions import Fraction
 from math import inf, isfinite
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast, overload
@@ -65,20 +59,11 @@ from hcssp.files.problem_file.arithmetic import (
 from hcssp.files.problem_file.document import Field, Scalar
 
 Value = TypeVar("Value", covariant=True)
-
-
 Other = TypeVar("Other")
-
-
 Given = TypeVar("Given")
-
-
 Schema = dict[str, Any]
 
-
 KINDS = ("a text", "a number", "a truth value", "nothing", "a list", "a mapping")
-
-
 LONGEST_NAME = 200
 
 
@@ -101,7 +86,7 @@ class Form(Generic[Value]):
     defined_as, description
         What a schema calls it, if it defines it, and says about it then.
     problem
-        Of a text, what is wrong with it, if anything, where that is all there is to ask.
+        Of a text, what is wrong with it, if anything.
     """
 
     what: str
@@ -111,7 +96,7 @@ class Form(Generic[Value]):
     looks_right: Callable[[Field], bool] = lambda field: True
     defined_as: str = ""
     description: str = ""
-    problem: Callable[[str], str | None] | None = None
+    problem: Callable[[str], str | None] = lambda text: None
 
     def fits(self, field: Field) -> bool:
         """Whether a value looks as if it was meant to be of this form."""
@@ -142,13 +127,8 @@ class Form(Generic[Value]):
             before = first["anyOf"] if [*first] == ["anyOf"] else [first]
             return {"anyOf": [*before, definitions.of(other)]}
 
-        return Form(
-            other.what,
-            (*self.kinds, *other.kinds),
-            take,
-            schema,
-            lambda field: self.fits(field) or other.fits(field),
-        )
+        kinds = (*self.kinds, *other.kinds)
+        return Form(other.what, kinds, take, schema, lambda field: self.fits(field) or other.fits(field))
 
 
 class Definitions:
@@ -170,29 +150,16 @@ class Definitions:
         return described | {"$ref": f"#/$defs/{name}"}
 
 
-def constant(value: Given, message: str) -> Form[Given]:
-    """Always the same value; `message` says what is wrong with another one, which ``{}`` stands for."""
+def fixed(message: str, *values: Given) -> Form[Given]:
+    """One of some values; `message` says what is wrong with another one, which ``{}`` stands for."""
 
     def take(field: Field) -> Given | None:
-        if field.value == value and field.kind != "a truth value":
-            return value
+        if field.value in values and field.kind != "a truth value":
+            return values[values.index(field.value)]
         field.wrong(message.format(field.shown))
         return None
 
-    return Form("", KINDS, take, lambda _: {"const": value})
-
-
-def one_of(*words: Given) -> Form[Given]:
-    """One of several fixed texts."""
-    listed = " or ".join(repr(word) for word in words)
-
-    def take(field: Field) -> Given | None:
-        if field.value in words:
-            return field.value
-        field.wrong(f"{field.shown} is not known; write {listed}")
-        return None
-
-    return Form("", KINDS, take, lambda _: {"enum": list(words)})
+    return Form("", KINDS, take, lambda _: {"enum": [*values]})
 
 
 def nothing(value: Given) -> Form[Given]:
@@ -200,20 +167,38 @@ def nothing(value: Given) -> Form[Given]:
     return Form("nothing", ("nothing",), lambda field: value, lambda _: {"type": "null"})
 
 
+def half_of_a_character(text: str) -> str | None:
+    """What is wrong with a text that has half of a character in it, if so."""
+    # The escapes of YAML can spell this, and it cannot be printed.
+    half = any("\ud800" <= character <= "\udfff" for character in text)
+    return f"{text!r} has half of a character in it; write the whole one" if half else None
+
+
 def text(
-    what: str = "a text", problem: Callable[[str], str | None] | None = None, **limits: Any
+    what: str = "a text", problem: Callable[[str], str | None] = half_of_a_character, **limits: Any
 ) -> Form[str]:
     """A text; `problem` says what is wrong with it, if anything, and `limits` says so to a schema."""
-    ask = problem or half_of_a_character
 
     def take(field: Field) -> str | None:
         given = str(field.value)
-        found = ask(given)
+        found = problem(given)
         if found is not None:
             field.wrong(found)
         return given if found is None else None
 
-    return Form(what, ("a text",), take, lambda _: {"type": "string", **limits}, problem=ask)
+    return Form(what, ("a text",), take, lambda _: {"type": "string", **limits}, problem=problem)
+
+
+def name_problem(name: str) -> str | None:
+    """Why a text cannot name something, if so."""
+    stripped = name.strip()
+    if not stripped:
+        return "a name must not be empty"
+    if len(name) > LONGEST_NAME:
+        return f"a name must not be longer than {LONGEST_NAME} characters, this has {len(name)}"
+    if not name.isprintable():
+        return f"the name {name!r} has a character that cannot be printed; remove it"
+    return f"the name {name!r} begins or ends with a space; remove it" if name != stripped else None
 
 
 def name_text(what: str) -> Form[str]:
@@ -231,9 +216,8 @@ def letter(draws: str) -> Form[str]:
             return None
         return f"{given!r} cannot draw {draws}; take one character other than {listed(taken)}"
 
-    return text(
-        "a cell or a letter of the map", problem, minLength=1, maxLength=1, **{"not": {"enum": [*taken, " "]}}
-    )
+    unlike = {"not": {"enum": [*taken, " "]}}
+    return text("a cell or a letter of the map", problem, minLength=1, maxLength=1, **unlike)
 
 
 def parameter_name() -> Form[str]:
@@ -275,7 +259,7 @@ def list_of(
         values = [item.read(each) for each in items]
         seen: set[Given] = set()
         for each, value in zip(items, values, strict=True) if twice else ():
-            if value is not None and value in seen:
+            if value in seen:
                 each.wrong(twice.format(value))
             elif value is not None:
                 seen.add(value)
@@ -296,11 +280,14 @@ def list_of(
     return Form(what, ("a list",), take, schema, looks_right)
 
 
+NAMED = name_text("a name")
+
+
 def map_of(
     what: str,
     member: Form[Given],
     *,
-    keys: Form[str] | None = None,
+    keys: Form[str] = NAMED,
     empty: str = "",
     special: Mapping[str, Form[Given]] | None = None,
 ) -> Form[dict[str, Given | None]]:
@@ -317,20 +304,17 @@ def map_of(
     special
         The forms of the values that some keys have instead.
     """
-    form_of_keys = keys or name_text("a name")
     others = special or {}
-
-    def is_plain(key: str) -> bool:
-        return form_of_keys.problem is not None and form_of_keys.problem(key) is None
 
     def take(field: Field) -> dict[str, Given | None] | None:
         members = field.members()
         if empty and not members:
             field.wrong(empty)
             return None
-        for key in members:
-            if not is_plain(key):
-                form_of_keys.read(field.key(key))
+        for key, each in members.items():
+            found = keys.problem(key)
+            if found is not None:
+                each.wrong(found)
         return {key: others.get(key, member).read(each) for key, each in members.items()}
 
     def schema(definitions: Definitions) -> Schema:
@@ -338,30 +322,9 @@ def map_of(
         members: Schema = {"additionalProperties": definitions.of(member)}
         if others:
             members["properties"] = {key: definitions.of(form) for key, form in others.items()}
-        return {"type": "object", **least, "propertyNames": definitions.of(form_of_keys), **members}
+        return {"type": "object", **least, "propertyNames": definitions.of(keys), **members}
 
     return Form(what, ("a mapping",), take, schema)
-
-
-def half_of_a_character(text: str) -> str | None:
-    """What is wrong with a text that has half of a character in it, if so."""
-    # The escapes of YAML can spell this, and it cannot be printed.
-    half = any("\ud800" <= character <= "\udfff" for character in text)
-    return f"{text!r} has half of a character in it; write the whole one" if half else None
-
-
-def name_problem(name: str) -> str | None:
-    """Why a text cannot name something, if so."""
-    stripped = name.strip()
-    if not stripped:
-        return "a name must not be empty"
-    if len(name) > LONGEST_NAME:
-        return f"a name must not be longer than {LONGEST_NAME} characters, this has {len(name)}"
-    if not name.isprintable():
-        return f"the name {name!r} has a character that cannot be printed; remove it"
-    if name != stripped:
-        return f"the name {name!r} begins or ends with a space; remove it"
-    return None
 
 
 WRITTEN: Schema = {"type": "string", "pattern": PATTERN, "maxLength": LONGEST}
@@ -370,22 +333,37 @@ WRITTEN: Schema = {"type": "string", "pattern": PATTERN, "maxLength": LONGEST}
 
 def number(what: str, least: float = -inf, most: float = inf) -> Form[float]:
     """A finite number between `least` and `most`; arithmetic is a text that means one."""
+    limits = {name: each for name, each in (("minimum", least), ("maximum", most)) if isfinite(each)}
+    return _numeric(what, float, least, most, {"type": "number", **limits})
 
-    def take(field: Field) -> float | None:
+
+def whole(what: str = "a whole number", least: int = -(10**9), most: int = 10**9) -> Form[int]:
+    """A whole number between `least` and `most`."""
+    return _numeric(what, int, least, most, {"type": "integer", "minimum": least, "maximum": most})
+
+
+def _numeric(
+    what: str, made: Callable[[float | Fraction], Given], least: float, most: float, plain: Schema
+) -> Form[Given]:
+    """A number, or arithmetic that means one: what is `made` of it is a float, or the same number."""
+
+    def right(value: float | Fraction) -> bool:
+        return isfinite(value) and least <= value <= most and (made is float or made(value) == value)
+
+    def take(field: Field) -> Given | None:
         given = field.value
-        if isinstance(given, int | float) and isfinite(given) and least <= given <= most:
-            return float(given)
         if isinstance(given, str):
             value = _computed(field, what)
-            if value is not None and not least <= value <= most:
+            if value is not None and right(value):
+                return made(value)
+            if value is not None:
                 field.wrong(f"{field.parameters.described(given)} is not {what}")
-                return None
-            return None if value is None else float(value)
-        field.expected(what)
+        elif isinstance(given, int | float) and right(given):
+            return made(given)
+        else:
+            field.expected(what)
         return None
 
-    limits = {name: each for name, each in (("minimum", least), ("maximum", most)) if isfinite(each)}
-    plain = {"type": "number", **limits}
     return Form(what, ("a number", "a text"), take, lambda _: {"anyOf": [plain, WRITTEN]}, _looks_computed)
 
 
@@ -440,26 +418,6 @@ def bound(what: str) -> Form[float]:
     return Form(what, KINDS, take, lambda _: {"anyOf": [{"type": "number"}, WRITTEN, {"enum": [*words]}]})
 
 
-def whole(what: str = "a whole number", least: int = -(10**9), most: int = 10**9) -> Form[int]:
-    """A whole number between `least` and `most`."""
-
-    def take(field: Field) -> int | None:
-        value = field.value
-        if isinstance(value, str):
-            computed = _computed(field, what)
-            if computed is not None and (computed.denominator != 1 or not least <= computed <= most):
-                field.wrong(f"{field.parameters.described(value)} is not {what}")
-                return None
-            return None if computed is None else int(computed)
-        if isinstance(value, int | float) and least <= value <= most and value == int(value):
-            return int(value)
-        field.expected(what)
-        return None
-
-    schema = {"anyOf": [{"type": "integer", "minimum": least, "maximum": most}, WRITTEN]}
-    return Form(what, ("a number", "a text"), take, lambda _: schema, _looks_computed)
-
-
 WHOLE = whole()
 
 
@@ -483,82 +441,62 @@ def numbers(what: str, count: int | None = None, number: Form[int] = WHOLE) -> F
 
 
 @dataclass(frozen=True)
-class OneOf:
-    """A rule of a record: exactly one of these keys is given; `missing` says that none is."""
+class Rule:
+    """What the keys of a record must keep, whatever their values are.
 
-    keys: tuple[str, ...]
-    missing: str
+    Attributes
+    ----------
+    check
+        Notes what is wrong with the keys of a mapping.
+    schemas
+        The same for other programs.
+    """
 
-    def check(self, field: Field) -> bool:
-        given = [key for key in self.keys if key in field]
+    check: Callable[[Field], None]
+    schemas: tuple[Schema, ...]
+
+
+def exactly_one(keys: tuple[str, ...], missing: str) -> Rule:
+    """Exactly one of these keys is given; `missing` says that none is."""
+
+    def check(field: Field) -> None:
+        given = [key for key in keys if key in field]
         if len(given) != 1:
-            message = f"{' and '.join(given)} are given" if given else self.missing
-            field.wrong(f"{message}; give one of {', '.join(self.keys)}")
-        return len(given) == 1
+            message = f"{' and '.join(given)} are given" if given else missing
+            field.wrong(f"{message}; give one of {', '.join(keys)}")
 
-    def schemas(self) -> list[Schema]:
-        return [{"oneOf": [{"required": [key]} for key in self.keys]}]
+    return Rule(check, ({"oneOf": [{"required": [key]} for key in keys]},))
 
 
-@dataclass(frozen=True)
-class NotBeside:
-    """A rule of a record: a key is not given beside any of the others; `message` says why."""
+def at_least_one(keys: tuple[str, ...], missing: str) -> Rule:
+    """At least one of these keys is given; `missing` says that none is."""
 
-    key: str
-    others: tuple[str, ...]
-    message: str
+    def check(field: Field) -> None:
+        if not any(key in field for key in keys):
+            field.wrong(missing)
 
-    def check(self, field: Field) -> bool:
-        broken = self.key in field and any(other in field for other in self.others)
-        if broken:
-            field.at(self.key).wrong(self.message)
-        return not broken
-
-    def schemas(self) -> list[Schema]:
-        return [{"not": {"required": [self.key, other]}} for other in self.others]
+    return Rule(check, ({"anyOf": [{"required": [key]} for key in keys]},))
 
 
-@dataclass(frozen=True)
-class OnlyBeside:
-    """A rule of a record: keys are given only beside another one; `message` says why."""
+def not_beside(key: str, others: tuple[str, ...], message: str) -> Rule:
+    """A key is not given beside any of the others; `message` says why."""
 
-    keys: tuple[str, ...]
-    other: str
-    message: str
+    def check(field: Field) -> None:
+        if key in field and any(other in field for other in others):
+            field.at(key).wrong(message)
 
-    def check(self, field: Field) -> bool:
-        broken = [key for key in self.keys if key in field and self.other not in field]
-        for key in broken:
-            field.at(key).wrong(self.message)
-        return not broken
-
-    def schemas(self) -> list[Schema]:
-        return [{"dependentRequired": {key: [self.other] for key in self.keys}}]
+    return Rule(check, tuple({"not": {"required": [key, other]}} for other in others))
 
 
-@dataclass(frozen=True)
-class AnyOf:
-    """A rule of a record: at least one of these keys is given; `missing` says that none is."""
+def only_beside(keys: tuple[str, ...], other: str, message: str) -> Rule:
+    """Keys are given only beside another one; `message` says why."""
 
-    keys: tuple[str, ...]
-    missing: str
+    def check(field: Field) -> None:
+        for key in keys:
+            if key in field and other not in field:
+                field.at(key).wrong(message)
 
-    def check(self, field: Field) -> bool:
-        kept = any(key in field for key in self.keys)
-        if not kept:
-            field.wrong(self.missing)
-        return kept
-
-    def schemas(self) -> list[Schema]:
-        return [{"anyOf": [{"required": [key]} for key in self.keys]}]
-
-
-MOST_KEPT = 1000
-"""The most sets of keys that are remembered as right: more than any but a hostile file has."""
-
-
-Rules = tuple[OneOf | NotBeside | OnlyBeside | AnyOf, ...]
-"""Each says in `check` whether the keys of a mapping keep it, and notes what is wrong if they do not."""
+    return Rule(check, ({"dependentRequired": {key: [other] for key in keys}},))
 
 
 @dataclass(frozen=True)
@@ -597,7 +535,7 @@ class Part:
         Whether nothing is wrong with it.
     """
 
-    rules: ClassVar[Rules] = ()
+    rules: ClassVar[tuple[Rule, ...]] = ()
     keys: ClassVar[dict[str, Key]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -661,50 +599,36 @@ def record(what: str, part: type[Kind], *, known_by: str = "", besides: tuple[st
     needed = [name for name, key in keys.items() if key.required or name in besides]
     known = [*needed, *(name for name in keys if name not in needed)]
 
-    # Keys that have stood together without a mistake; of a file's records most have the same ones.
-    sound_together: set[tuple[str, ...]] = set()
-
     def take(field: Field) -> Kind:
         before = len(field.findings)
         members = field.members()
-        together = tuple(members)
-        if together in sound_together:
-            values = {name: keys[name].form.read(member) for name, member in members.items()}
-        else:
-            values, sound = look_at(field, members)
-            if sound and len(sound_together) < MOST_KEPT:
-                sound_together.add(together)
-        given = {name: value for name, value in values.items() if value is not None}
-        return part(field, len(field.findings) == before, **given)
-
-    def look_at(field: Field, members: Mapping[str, Field]) -> tuple[dict[str, Any], bool]:
-        """The values of the keys, and whether the keys are right, whatever their values are."""
         values: dict[str, Any] = {}
         misspelt: set[str] = set()
         for name, member in members.items():
             if name in keys:
                 values[name] = keys[name].form.read(member)
-                continue
-            if name == "<<":
+            elif name == "<<":
                 member.wrong("YAML's merge key is not known here; repeat the keys, or use 'model'")
-                continue
-            from difflib import get_close_matches
-
-            nearest = get_close_matches(name, known, n=1)
-            guess = f"did you mean {nearest[0]!r}?" if nearest else f"the keys here are {listed(known, 20)}"
-            member.wrong(f"there is no such key; {guess}")
-            misspelt.update(nearest)
-        # A key that is misspelt is not missing as well.
-        missing = [name for name in needed if name not in values and name not in misspelt]
-        for name in missing:
-            field.wrong(f"the key {name!r} is missing")
-        kept = [rule.check(field) for rule in part.rules]
-        return values, len(values) == len(members) and not missing and all(kept)
+            else:
+                nearest = get_close_matches(name, known, n=1)
+                guess = (
+                    f"did you mean {nearest[0]!r}?" if nearest else f"the keys here are {listed(known, 20)}"
+                )
+                member.wrong(f"there is no such key; {guess}")
+                misspelt.update(nearest)
+        for name in needed:
+            # A key that is misspelt is not missing as well.
+            if name not in members and name not in misspelt:
+                field.wrong(f"the key {name!r} is missing")
+        for rule in part.rules:
+            rule.check(field)
+        given = {name: value for name, value in values.items() if value is not None}
+        return part(field, len(field.findings) == before, **given)
 
     def schema(definitions: Definitions) -> Schema:
         if besides:
             return {"allOf": [definitions.of(record(what, part)), {"required": [*besides]}]}
-        rules = [schema for rule in part.rules for schema in rule.schemas()]
+        rules = [schema for rule in part.rules for schema in rule.schemas]
         return {
             "type": "object",
             "required": needed,

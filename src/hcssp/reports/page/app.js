@@ -24,7 +24,7 @@ function choosePlan(index) {
   player.show(shown);
   drawSensitivities();
   drawFacts(byId("activity-facts"), shown, state.activity);
-  drawProcedure(procedureHosts, shown, state.activity, chooseActivity, openLevel);
+  drawProcedure(procedureHosts, shown, state.activity, { choose: chooseActivity, open: openLevel });
   drawSite(byId("levels"), data.site, data.problem.activities, shown, chooseActivity);
   drawActivities(activityHosts, shown, chooseActivity);
   drawCharts();
@@ -50,7 +50,7 @@ function chooseActivity(index) {
   sheet.show(data.plans[state.plan], shownOnMap());
   player.draw();
   drawFacts(byId("activity-facts"), data.plans[state.plan], index);
-  drawProcedure(procedureHosts, data.plans[state.plan], index, chooseActivity, openLevel);
+  drawProcedure(procedureHosts, data.plans[state.plan], index, { choose: chooseActivity, open: openLevel });
   if (index !== null) byId("where").scrollIntoView({ block: "start" });
 }
 

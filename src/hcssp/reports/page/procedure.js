@@ -73,8 +73,8 @@ function keepApart(labels, nodes) {
   }
 }
 
-//   choose: is called with the activity that is chosen, open: with the procedure inside this one
-function drawProcedure(hosts, plan, selected, choose, open) {
+//   choose: is called with the activity that is chosen, open: with the procedure inside this one, about: with an event
+function drawProcedure(hosts, plan, selected, { choose, open, about = null }) {
   const { width, height, nodes, ways } = graphShown();
   const backwards = ways.some((way) => way.back) ? 60 : 0;
   const picture = svg("svg", { viewBox: `${-EDGE} ${-EDGE} ${width + 2 * EDGE + backwards} ${height + 2 * EDGE}`, width: width + 2 * EDGE + backwards, height: height + 2 * EDGE,
@@ -109,11 +109,11 @@ function drawProcedure(hosts, plan, selected, choose, open) {
     const lines = activity
       ? [svg("text", { x: node.x, y: node.y - 8, ...room }, node.label), svg("text", { class: "figures", x: node.x, y: node.y + 8, ...fits }, figures)]
       : [svg("text", { x: node.x, y: node.y, ...room }, node.label)];
-    const act = use ? () => open(node.index) : () => choose(node.index);
-    const extra = activity && (on || use) ? { tabindex: 0, role: "button", "aria-label": use ? `Open ${node.label}` : `Show ${node.label} on the map`, onclick: act,
+    const isEvent = node.kind === "event" && about !== null, act = use ? () => open(node.index) : isEvent ? () => about(node.index) : () => choose(node.index);
+    const extra = (activity && (on || use)) || isEvent ? { tabindex: 0, role: "button", "aria-label": use ? `Open ${node.label}` : isEvent ? `Event ${node.label}` : `Show ${node.label} on the map`, onclick: act,
       onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); act(); } } } : {};
     if (use) lines.push(svg("text", { class: "opens", x: node.x + node.width / 2 - 12, y: node.y - 8 }, "⤢"));
-    picture.append(svg("g", { class: classes, "data-activity": node.kind === "activity" ? node.index : null, ...extra }, svg("title", {}, node.name ?? node.label), shape(node), lines));
+    picture.append(svg("g", { class: classes, "data-activity": node.kind === "activity" ? node.index : null, "data-event": node.kind === "event" ? node.index : null, ...extra }, svg("title", {}, node.name ?? node.label), shape(node), lines));
   }
   hosts.graph.replaceChildren(picture);
   // Names of wide letters are set closer, so that they stay in their box.

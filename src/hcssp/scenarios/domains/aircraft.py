@@ -46,7 +46,7 @@ def aircraft(
     changes = drift + growth + decay
     if changes > 1.0:
         told = f"drift, growth and decay sum to {changes:g}; give probabilities that sum to 1 or less"
-        raise InvalidProblem([told])
+        raise InvalidProblem(told)
     values = {
         "storm": storm,
         "drift": drift,

@@ -118,13 +118,13 @@ def scaled(problem: HCSSP, scale: int) -> HCSSP:
         If the scale is no whole number of at least one, or too large.
     """
     if scale != int(scale) or scale < 1:
-        raise InvalidProblem([f"scale {scale}: give a whole number of at least 1"])
+        raise InvalidProblem(f"scale {scale}: give a whole number of at least 1")
     worlds = [_world(activity.cssp.world) for activity in problem.activities]
     cells = sum(world.width * world.height for world in worlds)
     if scale * scale * cells > MOST_CELLS:
         most = isqrt(MOST_CELLS // cells)
         message = f"scale {scale}: the rooms would have {scale * scale * cells:,} cells; give at most {most}"
-        raise InvalidProblem([message])
+        raise InvalidProblem(message)
     if scale == 1:
         return problem
     larger = [_scaled_room(world, scale) for world in worlds]
@@ -175,7 +175,7 @@ def _scaled_room(room: GridWorld, scale: int) -> GridWorld:
 
 def _world(world: object) -> GridWorld:
     if not isinstance(world, GridWorld):
-        raise InvalidProblem(["only a problem in rooms can be scaled"])
+        raise InvalidProblem("only a problem in rooms can be scaled")
     return world
 
 

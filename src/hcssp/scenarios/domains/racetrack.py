@@ -33,7 +33,6 @@ from hcssp.cssp.validation import validated
 from hcssp.errors import InvalidProblem
 from hcssp.parameters import Parameter
 from hcssp.procedure import HCSSP
-from hcssp.procedure.model import as_procedure
 from hcssp.scenarios.scenario import Scenario, Size, register
 
 TRACK = """
@@ -208,7 +207,7 @@ def _destinations(
 
 def _scaled(scale: int, **settings: int | float) -> HCSSP:
     track = racetrack(scale=scale, **{"max_speed": 2, **settings})  # type: ignore[arg-type]
-    return as_procedure(track.derive(name="racetrack", description=_DESCRIPTION))
+    return track.derive(name="racetrack", description=_DESCRIPTION).procedure
 
 
 _DESCRIPTION = "a car with a speed, rough ground and walls to crash into"
