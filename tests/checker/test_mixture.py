@@ -14,7 +14,6 @@ from hcssp import HCSSP, CSSPBuilder, Outcome, ProcedureBuilder, solve
 from hcssp.checker import Certificate, check
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidCertificate, NotProven
-from hcssp.procedure.model import as_procedure
 from random_nestings import random_limits
 from random_problems import random_cssp
 from random_procedures import random_procedure
@@ -111,7 +110,7 @@ def test_states_before_a_mixture_are_no_dead_ends(proof: Certificate) -> None:
         values = potentials[used].values.copy()
         values[0] += 1.0
         potentials[used] = replace(potentials[used], values=values)
-    start = as_procedure(room()).flattening.start
+    start = room().procedure.flattening.start
     events = list(statements[number].events)
     events[start] += 1.0
     statements[number] = replace(statements[number], events=tuple(events))
@@ -139,7 +138,7 @@ def test_every_randomised_plan_is_proven(seed: int) -> None:
     proof = plan.certificate
     verdict = check(problem, proof, exact=True)
     assert verdict.upper_bound == pytest.approx(plan.upper_bound, rel=1e-9)
-    case = Case(as_procedure(problem))
+    case = Case(problem.procedure)
     mixed, rows = case.mixed(proof.plan.tolist(), proof.extra)
     true = mixed.costs_of(rows)
     assert true is not None
