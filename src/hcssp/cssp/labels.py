@@ -40,9 +40,30 @@ class LazyLabels(Sequence[Any]):
             raise IndexError(f"label {index} of {length}")
         return self._label(index % length)
 
+    def has_parts_of(self, other: Sequence[Hashable]) -> bool:
+        """Whether both are made of equal parts, and so have equal labels; none is made for it.
+
+        >>> cells = np.array([[1, 1], [2, 1]])
+        >>> TupleLabels(cells).has_parts_of(TupleLabels(cells.copy()))
+        True
+        """
+        return type(self) is type(other) and all(
+            _equal_parts(part, vars(other)[name]) for name, part in vars(self).items()
+        )
+
     def __repr__(self) -> str:
         shown = ", ".join(repr(label) for label in self[:3])
         return f"{type(self).__name__}({shown}{', ...' if len(self) > 3 else ''}; {len(self)} labels)"
+
+
+def _equal_parts(first: Any, second: Any) -> bool:
+    if first is second:
+        return True
+    if isinstance(first, np.ndarray):
+        return bool(np.array_equal(first, second))
+    if isinstance(first, LazyLabels):
+        return first.has_parts_of(second)
+    return type(first) is type(second) and bool(first == second)
 
 
 class RepeatedNames(LazyLabels):

@@ -39,7 +39,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hcssp.cssp.arrays import as_array, as_matrix, as_sequence, frozen
-from hcssp.cssp.labels import SelectedLabels
+from hcssp.cssp.labels import LazyLabels, SelectedLabels
 from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.display import ProblemPicture
 from hcssp.errors import InvalidProblem, UnsupportedProblem
@@ -410,7 +410,7 @@ def changed_bounds(
 
 
 def _same_labels(first: Sequence[Hashable], second: Sequence[Hashable]) -> bool:
-    if first is second:
+    if first is second or (isinstance(first, LazyLabels) and first.has_parts_of(second)):
         return True
     return len(first) == len(second) and all(a == b for a, b in zip(first, second, strict=True))
 
