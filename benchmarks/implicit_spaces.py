@@ -164,7 +164,7 @@ def one_direction(ground: Any, start: Any, axis: int, max_speed: int, slip: floa
     """
     import numpy as np
 
-    from hcssp.cssp import TransitionBatch, explore_in_batches
+    from hcssp.cssp import ImplicitCSSP, TransitionBatch
     from hcssp.heuristics import expected_costs
 
     cells = ground if axis == 0 else ground.T
@@ -227,7 +227,11 @@ def one_direction(ground: Any, start: Any, axis: int, max_speed: int, slip: floa
         return np.where(states[:, :1] < 0, over, small)
 
     names = ("slower", "as fast", "faster", "block before", "same block", "next block", "finish", "crash")
-    small = explore_in_batches(
-        tuple(again.tolist()), transitions, lambda states: states[:, 0] < 0, names, ("time", "wear")
+    small = ImplicitCSSP.in_batches(
+        tuple(again.tolist()),
+        transitions,
+        lambda states: states[:, 0] < 0,
+        action_names=names,
+        cost_names=("time", "wear"),
     )
-    return expected_costs(small, project)
+    return expected_costs(small.enumerated(), project)

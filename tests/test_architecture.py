@@ -170,7 +170,6 @@ def test_no_module_is_a_drawer_for_everything() -> None:
 # What the checker of proofs may use besides itself: the problem, its layout, and what is said of both.
 TRUSTED = {
     "hcssp.cssp.arrays",
-    "hcssp.cssp.decimals",
     "hcssp.cssp.model",
     "hcssp.errors",
     "hcssp.numerics",

@@ -11,8 +11,8 @@ from scipy.sparse import csc_array, eye_array
 from hazard_grid import hazard_grid
 from hcssp.contract.progress import MaxRuntime
 from hcssp.contract.proof import Reason
-from hcssp.cssp.factorisation import EVALUATION, factorise
 from hcssp.deadline import OutOfTime, awaited, keep_time, until
+from hcssp.evaluation.linear_systems import EVALUATION, factorise
 from hcssp.solving.solve import solve
 from hcssp.threads import MIN_STATES_FOR_THREADS, parallel_map
 

@@ -69,7 +69,7 @@ def walk(heuristics: object) -> ImplicitCSSP:
 def test_a_coarser_grid_is_a_heuristic() -> None:
     """Blocks of 2 x 2 cells: a step leads at most to the next block, and every second does."""
     fine = walk(None).enumerated()
-    blocks = hcssp.extend.explore_in_batches(
+    blocks = hcssp.ImplicitCSSP.in_batches(
         (0, 0),
         lambda states: TransitionBatch(
             np.repeat(np.arange(len(states)), 2),
@@ -80,8 +80,8 @@ def test_a_coarser_grid_is_a_heuristic() -> None:
             np.ones(2 * len(states)),
         ),
         lambda states: (states == 4).all(axis=1),
-        ("right", "down"),
-    )
+        action_names=("right", "down"),
+    ).enumerated()
     coarse = shortest_paths(blocks, project=lambda states: states // 2)
     plan = hcssp.solve(walk(lambda states: coarse.of(states)[0]))
     assert plan.upper_bound == pytest.approx(hcssp.solve(fine).upper_bound) == 16.0

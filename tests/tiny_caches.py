@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from hcssp.cssp.factorisation import EVALUATION
 from hcssp.dual.event_chain import EVENTS
 from hcssp.dual.value_cache import DEFAULT_PARAMETERS
+from hcssp.evaluation.linear_systems import EVALUATION
 from hcssp.ssp.policy_evaluation import PolicySystem
 
 SIZE = 2

@@ -16,7 +16,7 @@ in :mod:`hcssp.errors`, ready-made problems in :mod:`hcssp.scenarios`.
   ``Settlement``, ``stationary``, ``StochasticOptimum``, ``Strategies``, ``Symmetry``.
 - Own ways to state and transform problems: ``ActionHandle``, ``Activity``, ``ActivityHandle``, ``Choice``,
   ``Constraint``, ``CSSPParts``, ``EventHandle``, ``EventWay``, ``ExpandedCSSP``, ``ExpandedParts``,
-  ``Expansion``, ``ExpansionParameters``, ``explore_in_batches``, ``Flattening``, ``Floor``, ``from_storm``,
+  ``Expansion``, ``ExpansionParameters``, ``Flattening``, ``Floor``, ``from_storm``,
   ``HCSSPParts``, ``ImplicitProcedure``, ``Limits``, ``Nesting``, ``PerExecution``, ``prepare``,
   ``Prepared``, ``Question``,
   ``record_episodes``, ``Reward``, ``RewardInterval``, ``StateHandle``, ``TableStep``, ``TransitionBatch``,

@@ -57,7 +57,6 @@ from hcssp.procedure.flattening import EventWay as EventWay
 from hcssp.cssp.expansion import ExpandedCSSP as ExpandedCSSP
 from hcssp.cssp.expansion import ExpandedParts as ExpandedParts
 from hcssp.cssp.expansion import Expansion as Expansion
-from hcssp.cssp.implicit import explore_in_batches as explore_in_batches
 from hcssp.procedure.flattening import Flattening as Flattening
 from hcssp.procedure.model import Floor as Floor
 from hcssp.exchange.storm import from_storm as from_storm

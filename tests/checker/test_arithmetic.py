@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from hcssp.checker.arithmetic import GRAIN, MODERATE, UNIT, excess, grains, is_moderate, slack
 from hcssp.checker.layout import Block
-from hcssp.cssp.decimals import decimal, integers
+from hcssp.cssp.arrays import decimal, integers
 from hcssp.cssp.model import CSSP, FloatArray
 from random_problems import random_cssp
 

@@ -13,8 +13,8 @@ from hcssp.checker.arithmetic import GRAIN, grains
 from hcssp.checker.checking import Evidence, leaf_regions
 from hcssp.checker.format import Potential, Statement
 from hcssp.checker.layout import Layout
+from hcssp.cssp.arrays import decimal
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.decimals import decimal
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidCertificate, NotProven
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder

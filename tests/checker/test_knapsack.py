@@ -21,7 +21,7 @@ from hcssp.checker.format import Potential, Statement
 from hcssp.checker.layout import Layout
 from hcssp.contract.progress import Gap
 from hcssp.cssp import CSSPBuilder
-from hcssp.cssp.decimals import decimal
+from hcssp.cssp.arrays import decimal
 from hcssp.errors import InvalidCertificate, NotProven
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.proofs.events import certain_visits

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from hcssp.checker.layout import Block, Layout
+from hcssp.cssp.arrays import decimal
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.decimals import decimal
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.reachability import almost_sure
 from hcssp.errors import InvalidProblem

@@ -36,7 +36,7 @@ from hcssp.numerics import PRUNE_TOLERANCE
 from hcssp.procedure.model import HCSSP
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.scenarios.domains.evacuation import small_building
-from hcssp.solving import rational_enumeration
+from hcssp.solving import proving
 from hcssp.solving.solve import solve
 from hcssp.ssp.scalar_problem import Region
 from hcssp.workers import Task, Workers, open_workers
@@ -207,7 +207,7 @@ def test_what_kills_every_worker_is_left_and_its_bound_with_it(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A problem as small as this is decided in rational numbers otherwise.
-    monkeypatch.setattr(rational_enumeration, "MOST_STATES", 0)
+    monkeypatch.setattr(proving, "MOST_STATES", 0)
     problem = stages(8, seed=4)
     optimum = solve(problem, stop=[]).upper_bound
     told = Told(optimum)

@@ -61,8 +61,10 @@ def field(joint: bool) -> ImplicitCSSP:
     def over(cells: np.ndarray) -> np.ndarray:
         return cells[:, 0] >= SIZE
 
-    whole = hcssp.extend.explore_in_batches((0, 0), steps, over, ("on", "up", "down"), ("time", "mud"))
-    known = expected_costs(whole)
+    whole = ImplicitCSSP.in_batches(
+        (0, 0), steps, over, action_names=("on", "up", "down"), cost_names=("time", "mud")
+    )
+    known = expected_costs(whole.enumerated())
     return ImplicitCSSP.in_batches(
         (0, 0),
         steps,

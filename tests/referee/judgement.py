@@ -26,7 +26,7 @@ from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.methods.randomised import RandomisedDual
 from hcssp.numerics import OPTIMALITY_TOLERANCE, allowance
 from hcssp.procedure.model import HCSSP
-from hcssp.solving.rational_enumeration import ENUMERATED
+from hcssp.solving.proving import ENUMERATED
 from hcssp.solving.solve import solve
 from hcssp.solving.trade_off import trade_off
 from referee.exact_policies import Costs, EveryPolicy, ExactProblem, round_up

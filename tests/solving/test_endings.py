@@ -23,7 +23,7 @@ from hcssp.methods.anytime import Anytime
 from hcssp.methods.paper import BudgetAllocation
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.reports.plan_text import plan_document, randomised_optimum
-from hcssp.solving import rational_enumeration
+from hcssp.solving import proving
 from hcssp.solving.solve import solve
 from hcssp.solving.trade_off import trade_off
 from known_optima import roads
@@ -107,7 +107,7 @@ def test_no_search_ends_proved_beside_a_gap(
     lower_bound: float, stop: Any, reason: Reason, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A problem as small as this is decided in rational numbers otherwise.
-    monkeypatch.setattr(rational_enumeration, "MOST_STATES", 0)
+    monkeypatch.setattr(proving, "MOST_STATES", 0)
     steps = Says(
         Progress(lower_bound=lower_bound, upper_bound=6.0, incumbent=THROUGH, ending=Ending(Reason.PROVED))
     )

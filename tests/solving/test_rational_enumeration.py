@@ -14,7 +14,7 @@ from hcssp.contract.progress import Gap
 from hcssp.contract.proof import Reason, Status
 from hcssp.cssp import CSSP, CSSPBuilder
 from hcssp.numerics import FEASIBILITY_TOLERANCE, Tolerances
-from hcssp.solving import rational_enumeration
+from hcssp.solving import proving
 from hcssp.solving.solve import solve
 from referee.wild_problems import FLAT, PROCEDURES, make_case
 from volume import FULL
@@ -87,6 +87,6 @@ def test_enumeration_is_given_up_where_there_are_too_many_policies(monkeypatch: 
     chosen = edge.truth.policies[-1]
     bounds = [float(cost) / (1.0 + 0.9995 * FEASIBILITY_TOLERANCE) for cost in chosen.costs[1:]]
     problem = edge.problem.with_bounds(dict(zip(edge.problem.constraint_names, bounds, strict=True)))
-    monkeypatch.setattr(rational_enumeration, "MOST_POLICIES", 1)
+    monkeypatch.setattr(proving, "MOST_POLICIES", 1)
     plan = solve(problem)
     assert plan.lower_bound <= float(chosen.costs[0]) * (1.0 + 1e-12) < inf

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 
 import hcssp
-from hcssp.cssp.factorisation import EVALUATION
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.preprocessing import prepare
+from hcssp.evaluation.linear_systems import EVALUATION
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.potential import UNIT_ROUNDOFF
 from proper_problems import proper_problem

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hcssp.cssp.factorisation import EVALUATION
 from hcssp.errors import ImproperPolicy
+from hcssp.evaluation.linear_systems import EVALUATION
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_evaluation import DenseSystem
 from hcssp.ssp.policy_iteration import PolicyIteration

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.factorisation import Layers
 from hcssp.cssp.model import CSSP, IntArray
+from hcssp.evaluation.linear_systems import Layers
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_evaluation import PolicySystem
 

@@ -9,11 +9,11 @@ from scipy.sparse import csr_array
 from brute_force import BruteForce, brute_force
 from hazard_grid import hazard_grid, symmetric_grid
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.factorisation import EVALUATION, Layers
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
 from hcssp.errors import OutOfPrecision
+from hcssp.evaluation.linear_systems import EVALUATION, Layers
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_evaluation import DenseSystem, PolicySystem, SweepSystem
 from hcssp.ssp.policy_iteration import PolicyIteration, PolicyIterationParameters, ScalarOptimum, safe_rows

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.factorisation import EVALUATION
 from hcssp.cssp.model import IntArray
 from hcssp.errors import ImproperPolicy
+from hcssp.evaluation.linear_systems import EVALUATION
 from hcssp.numerics import EXACT
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_evaluation import PolicySystem

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hcssp.cssp.arrays import joined_spans
-from hcssp.cssp.decimals import integers
+from hcssp.cssp.arrays import integers, joined_spans
 from hcssp.cssp.model import FloatArray, IntArray
 
 if TYPE_CHECKING:

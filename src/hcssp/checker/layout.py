@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from hcssp.checker.arithmetic import MAX_ROUNDINGS, UNIT, is_moderate
-from hcssp.cssp.arrays import joined_spans
-from hcssp.cssp.decimals import decimal, exactly, integers, mean_costs
+from hcssp.cssp.arrays import decimal, exactly, integers, joined_spans
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.errors import InvalidProblem, NotProven
 from hcssp.numerics import FEASIBILITY_TOLERANCE
@@ -75,7 +74,7 @@ class Block(Graph):
             raise InvalidProblem(["a row leads nowhere or has a negative number; validate the problem first"])
         self.totals = np.bincount(self.entry_row, self.probabilities, self.num_rows)
         self.dues: FloatArray = self.totals * self.costs
-        self.means = {} if cssp.transition_costs is None else mean_costs(cssp.transition_costs)
+        self.means = {} if cssp.transition_costs is None else cssp.transition_costs.exact_means()
         # The roundings that touch a term of a row; docs/certificates.md counts them.
         roundings = np.diff(pointers) + len(self.costs) + 4.0
         for row, means in self.means.items():

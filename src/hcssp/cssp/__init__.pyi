@@ -3,7 +3,6 @@ from hcssp.cssp.builder import ActionHandle as ActionHandle
 from hcssp.cssp.builder import CSSPBuilder as CSSPBuilder
 from hcssp.cssp.builder import StateHandle as StateHandle
 from hcssp.cssp.implicit import explore as explore
-from hcssp.cssp.implicit import explore_in_batches as explore_in_batches
 from hcssp.cssp.grid import GridWorld as GridWorld
 from hcssp.cssp.grid import Hazard as Hazard
 from hcssp.cssp.grid import render_policy as render_policy

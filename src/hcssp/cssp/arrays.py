@@ -1,4 +1,4 @@
-"""Arrays that callers give, made read-only, and spans of arrays.
+"""Arrays that callers give, made read-only; the decimals that their numbers mean; and spans of arrays.
 
 What cannot be converted is noted as a violation instead of raised, so that all violations are reported
 together.
@@ -9,6 +9,13 @@ together.
 >>> found[0][:36]
 'costs cannot be an array of numbers '
 
+What the doubles of a problem mean are the shortest decimals that are read as them, as ratios of integers:
+
+>>> decimal(0.05)
+Fraction(1, 20)
+>>> integers([decimal(0.05), decimal(0.3)])
+(array([1, 6], dtype=object), 20)
+
 Spans are ranges of an array that are put one after the other: the rows of states, the entries of rows. The
 k-th span begins at ``begins[k]`` of the result.
 """
@@ -16,6 +23,8 @@ k-th span begins at ``begins[k]`` of the result.
 from __future__ import annotations
 
 from collections.abc import Iterable, MutableSequence, Sequence
+from fractions import Fraction
+from math import lcm
 from typing import Any
 
 import numpy as np
@@ -95,6 +104,7 @@ def index_type(largest: int) -> type[np.int32 | np.int64]:
     return np.int32 if largest <= np.iinfo(np.int32).max else np.int64
 
 
+FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
@@ -145,3 +155,36 @@ def distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     np.not_equal(ascending[1:], ascending[:-1], out=kept[1:])
     found: npt.NDArray[Any] = ascending[kept]
     return found
+
+
+def decimal(number: float) -> Fraction:
+    """What a number of the problem means: 0.05 is one twentieth."""
+    return Fraction(repr(float(number)))
+
+
+def exactly(numbers: FloatArray) -> tuple[Any, int]:
+    """An array of a problem's numbers as one of Python's integers, and what to divide them all by."""
+    different, places = np.unique(numbers, return_inverse=True)
+    whole, divisor = integers(map(decimal, different))
+    return whole[places.reshape(numbers.shape)], divisor
+
+
+def sum_of_decimals(first: FloatArray, second: FloatArray) -> FloatArray:
+    """The sums of a problem's numbers, each the double nearest to the sum of what the two mean.
+
+    >>> sum_of_decimals(np.array([0.1]), np.array([0.2])).tolist()
+    [0.3]
+    """
+    sums: FloatArray = first + second
+    # Adding zero does not round.
+    for place in np.argwhere((first != 0.0) & (second != 0.0) & np.isfinite(sums)).tolist():
+        at = tuple(place)
+        sums[at] = float(decimal(first[at]) + decimal(second[at]))
+    return sums
+
+
+def integers(numbers: Iterable[Fraction]) -> tuple[Any, int]:
+    """The numbers as an array of Python's integers, and what to divide them all by."""
+    fractions = list(numbers)
+    divisor = lcm(*{each.denominator for each in fractions})
+    return np.array([each.numerator * (divisor // each.denominator) for each in fractions], object), divisor

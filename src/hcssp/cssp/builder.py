@@ -53,8 +53,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
-from hcssp.cssp.arrays import as_array, as_sequence, tidy
-from hcssp.cssp.decimals import sum_of_decimals
+from hcssp.cssp.arrays import as_array, as_sequence, sum_of_decimals, tidy
 from hcssp.cssp.labels import RepeatedNames, SelectedLabels
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.transition_costs import TransitionCosts

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -76,11 +76,11 @@ class ExpandedCSSP(CSSP):
         return int(np.count_nonzero(np.diff(self.row_start)) - np.count_nonzero(self.frontier))
 
     @classmethod
-    def unchecked(cls, **parts: Unpack[ExpandedParts]) -> CSSP:
+    def unchecked(cls, **parts: Unpack[ExpandedParts]) -> Self:
         """As of any problem."""
         return super().unchecked(**cast("CSSPParts", parts))
 
-    def derive(self, **changes: Unpack[ExpandedParts]) -> CSSP:
+    def derive(self, **changes: Unpack[ExpandedParts]) -> Self:
         """As of any problem; with other rows, another start or other goals it is no part of its source."""
         if changes.keys() & {"transitions", "costs", "initial", "goals"}:
             changes.setdefault("source", None)
@@ -97,10 +97,7 @@ class ExpandedCSSP(CSSP):
 
 def under_bounds_of(part: ExpandedCSSP, problem: ImplicitCSSP) -> ExpandedCSSP:
     """The same part under the bounds of `problem`."""
-    changed = part.derive(bounds=problem.bounds, source=problem)
-    if not isinstance(changed, ExpandedCSSP):
-        raise TypeError("a part of another kind")
-    return changed
+    return part.derive(bounds=problem.bounds, source=problem)
 
 
 def lifted(policy: DeterministicPolicy, part: ExpandedCSSP) -> DeterministicPolicy:
@@ -484,8 +481,6 @@ class Expansion:
                 (0, replace(each, rows=place[each.rows])) for each in self._paid
             ),
         )
-        if not isinstance(part, ExpandedCSSP):
-            raise TypeError("a part of another kind")
         return part, place
 
 
@@ -671,7 +666,7 @@ def priced_part(part: ExpandedCSSP, weights: FloatArray, cost_to_go: FloatArray)
         codes[first + position] = len(names)
         names.append(f"{BEYOND[:-1]}, for {part.cost_names[cost]})")
     row_start = np.append(0, np.cumsum(copies))[part.row_start]
-    priced = part.derive(
+    return part.derive(
         transitions=part.transitions[rows],
         row_start=row_start,
         costs=costs,
@@ -681,6 +676,3 @@ def priced_part(part: ExpandedCSSP, weights: FloatArray, cost_to_go: FloatArray)
         # Only the frontier differs; the expanded states are the same.
         source=part.source,
     )
-    if not isinstance(priced, ExpandedCSSP):
-        raise TypeError("a part of another kind")
-    return priced

@@ -33,7 +33,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from math import inf, isfinite, nextafter
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypedDict, Unpack, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -154,7 +154,7 @@ class CSSP(ProblemPicture):
             raise InvalidProblem(found)
 
     @classmethod
-    def unchecked(cls, **parts: Unpack[CSSPParts]) -> CSSP:
+    def unchecked(cls, **parts: Unpack[CSSPParts]) -> Self:
         """The problem with these attributes, neither copied nor checked.
 
         For makers that report what is wrong in their own words, with
@@ -170,7 +170,7 @@ class CSSP(ProblemPicture):
         problem._freeze(copy=False)
         return problem
 
-    def derive(self, **changes: Unpack[CSSPParts]) -> CSSP:
+    def derive(self, **changes: Unpack[CSSPParts]) -> Self:
         """The same problem with some attributes changed, unchecked; the others are shared.
 
         What is maximised is dropped where rows, costs or the start change, and the costs of single
@@ -335,7 +335,7 @@ class CSSP(ProblemPicture):
         """From a state's label to its index."""
         return {label: index for index, label in enumerate(self.state_labels)}
 
-    def with_rows(self, rows: IntArray) -> CSSP:
+    def with_rows(self, rows: IntArray) -> Self:
         """The same problem with these rows alone, ascending; a state may be left without any."""
         paid = self.transition_costs
         return self.derive(
@@ -346,7 +346,7 @@ class CSSP(ProblemPicture):
             transition_costs=None if paid is None else paid.take(rows),
         )
 
-    def with_bounds(self, bounds: Mapping[str, float] | None = None, **named: float) -> CSSP:
+    def with_bounds(self, bounds: Mapping[str, float] | None = None, **named: float) -> Self:
         """The same problem under other bounds; those not named stay as they are.
 
         Raises

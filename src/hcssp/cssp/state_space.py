@@ -28,8 +28,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from hcssp.cssp.arrays import sum_of_decimals
 from hcssp.cssp.builder import Assembly, Costs
-from hcssp.cssp.decimals import sum_of_decimals
 from hcssp.cssp.labels import TupleLabels
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.transition_costs import TransitionCosts

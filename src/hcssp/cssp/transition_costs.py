@@ -18,19 +18,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from math import fsum, nan
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from hcssp.cssp.arrays import frozen, joined_spans
+from hcssp.cssp.arrays import FloatArray, IntArray, decimal, frozen, joined_spans
 
 if TYPE_CHECKING:
     from hcssp.cssp.model import CSSP
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +162,20 @@ class TransitionCosts:
         # Rounded once, so that it does not depend on the order; what all outcomes cost is not rounded at all.
         mean = np.array([[_sum(cost) for cost in each.tolist()] for each in shares]).T
         return rows, np.where(least == most, least, mean)
+
+    def exact_means(self) -> dict[int, list[Fraction]]:
+        """The expected costs of the rows that are listed, of what their numbers mean."""
+        outcomes: dict[int, list[tuple[Fraction, list[Fraction]]]] = {}
+        for row, chance, *paid in np.vstack((self.rows, self.probabilities, self.costs)).T.tolist():
+            outcomes.setdefault(int(row), []).append((decimal(chance), [decimal(cost) for cost in paid]))
+        return {
+            row: [
+                sum((chance * paid[cost] for chance, paid in own), Fraction(0))
+                / sum(chance for chance, _ in own)
+                for cost in range(len(self.costs))
+            ]
+            for row, own in outcomes.items()
+        }
 
 
 class Outcomes(NamedTuple):

@@ -25,12 +25,12 @@ import numpy as np
 from scipy.linalg.lapack import dgetrf
 from scipy.sparse import csc_array, csr_array, eye_array
 
-from hcssp.cssp.factorisation import factorise
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import Backwards
 from hcssp.dual.oracle import own_bytes
 from hcssp.errors import ImproperPolicy, OutOfPrecision
+from hcssp.evaluation.linear_systems import factorise
 from hcssp.procedure.flattening import Flattening
 from hcssp.ssp.policy_evaluation import DenseFactors
 from hcssp.ssp.potential import ROUNDINGS, Certifier, Steps, lowered, lowering

@@ -6,7 +6,7 @@ decides that, by two breadth-first searches and without arithmetic.
 
 There is one kind of chain, :class:`InducedChain`, for flat problems and procedures alike: it has the rows
 that the policy takes, so that the flat problem of a procedure, with all its actions, is never made.
-:meth:`InducedChain.absorbed` solves it (:mod:`hcssp.cssp.absorption`).
+:meth:`InducedChain.absorbed` solves it (:mod:`hcssp.evaluation.absorption`).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.absorption import Absorbed, absorb
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW, RowPolicy
 from hcssp.cssp.reachability import closure
 from hcssp.errors import CostOverflow, ImproperPolicy, InvalidProblem
+from hcssp.evaluation.absorption import Absorbed, absorb
 from hcssp.procedure.model import HCSSP, Problem
 from hcssp.procedure.policy import Policy, ProcedurePolicy
 

@@ -6,8 +6,9 @@ number of visits to each state.
 Method: whether a goal is reached almost surely is decided on the graph, and so is whether a cost is 0. With
 :math:`Q` the chain's probabilities among the states that are reached and are no goals, and :math:`\mu` the
 initial distribution, the visits solve :math:`x = \mu + Q^\top x`; the costs are :math:`x \cdot C_i`.
-:mod:`hcssp.cssp.absorption` does it without a subtraction that matters: a policy that needs 1e15 steps is
-evaluated as precisely as one that needs ten. Probabilities that sum to one but for rounding are proportions.
+:mod:`hcssp.evaluation.absorption` does it without a subtraction that matters: a policy that needs 1e15 steps
+is evaluated as precisely as one that needs ten. Probabilities that sum to one but for rounding are
+proportions.
 
 A procedure's policy is evaluated on the flat states in the same way, from the rows that it uses and no
 others; an activity's share is the sum over its states of expected visits times cost.
@@ -49,12 +50,12 @@ from typing import NamedTuple, overload
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.absorption import Absorbed, absorb, require_finite
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
 from hcssp.cssp.reachability import closure
 from hcssp.display import Card
 from hcssp.errors import CostOverflow, InvalidProblem
+from hcssp.evaluation.absorption import Absorbed, absorb, require_finite
 from hcssp.evaluation.chain import TOO_LATE, InducedChain, activity_chain, fitted, induced_chain
 from hcssp.numerics import FEASIBILITY_TOLERANCE, ROUNDING, broken
 from hcssp.procedure.model import HCSSP, Outcome, Problem

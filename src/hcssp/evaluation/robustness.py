@@ -32,13 +32,13 @@ from math import inf, isfinite, sqrt
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.absorption import Absorbed, absorb
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.cssp.product import LevelLabels, base_of
 from hcssp.cssp.transition_costs import outcomes_of_rows
 from hcssp.display import Card
 from hcssp.errors import CostOverflow, HcsspError, InvalidProblem, OutOfPrecision
+from hcssp.evaluation.absorption import Absorbed, absorb
 from hcssp.evaluation.chain import induced_chain
 from hcssp.evaluation.exact import evaluate
 from hcssp.numerics import ROUNDING, tolerated

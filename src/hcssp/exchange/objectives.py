@@ -37,7 +37,7 @@ from hcssp.checker.format import Certificate
 from hcssp.contract.plan import Plan
 from hcssp.contract.progress import FirstPlan, Gap, MaxRuntime, Policies, StopCriterion
 from hcssp.contract.proof import Status
-from hcssp.cssp.decimals import decimal
+from hcssp.cssp.arrays import decimal
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.reachability import free_groups
 from hcssp.dual.ascent import Ascent, seek_feasible

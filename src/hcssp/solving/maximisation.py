@@ -57,13 +57,12 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.csgraph import connected_components
 
-from hcssp.cssp.absorption import chain_system, factorised
-from hcssp.cssp.factorisation import Layers, algebra_for
-from hcssp.cssp.krylov import Products, by_distance
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, Reward, SparseMatrix, refuse_implicit
 from hcssp.cssp.preprocessing import prepare
 from hcssp.cssp.reachability import closure, free_groups
 from hcssp.errors import InvalidProblem, OutOfPrecision, UnboundedReward, UnknownName, UnsupportedProblem
+from hcssp.evaluation.absorption import chain_system, factorised
+from hcssp.evaluation.linear_systems import Layers, Products, algebra_for, by_distance
 from hcssp.procedure.model import HCSSP, Constraint, Outcome, free_step
 from hcssp.ssp.policy_iteration import SWALLOWED, path_lengths
 from hcssp.ssp.potential import ROUNDINGS, Steps

@@ -523,7 +523,7 @@ class _Search:
         plan = known.conclude(self._method, ending, memory)
         if ending.reason not in (Reason.ROUNDING, Reason.FAILED) or plan.policies == "randomised":
             return plan
-        from hcssp.solving.rational_enumeration import decided
+        from hcssp.solving.proving import decided
 
         with until(self._deadline):
             return decided(plan, _wanted_gap(self._criteria, tolerances))

@@ -23,9 +23,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hcssp.cssp.arrays import index_type, joined_spans
-from hcssp.cssp.factorisation import EVALUATION
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix, states_of_rows
 from hcssp.cssp.reachability import closure
+from hcssp.evaluation.linear_systems import EVALUATION
 from hcssp.ssp.potential import (
     ROUNDINGS,
     SCALING_LOSS,

@@ -7,7 +7,7 @@ Three classes solve such systems for the policies of one problem, behind one int
 - :class:`DenseSystem` factorises every policy of a small problem by itself;
 - :class:`SweepSystem` iterates where sparse factors would be dense.
 
-:func:`system_for` chooses among them. Orders of elimination are in :mod:`hcssp.cssp.factorisation`.
+:func:`system_for` chooses among them. Orders of elimination are in :mod:`hcssp.evaluation.linear_systems`.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
 
-from hcssp.cssp.factorisation import (
+from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
+from hcssp.errors import ImproperPolicy, OutOfPrecision
+from hcssp.evaluation.linear_systems import (
     EVALUATION,
     Layers,
     OrderedFactors,
+    Products,
     algebra_for,
     eliminate,
 )
-from hcssp.cssp.krylov import Products
-from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
-from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.numerics import EXACT, LARGEST_VALUE, LOST_SHARE, NEGATIVE_VALUE_TOLERANCE, PIVOT_TOLERANCE
 from hcssp.ssp.balance import Balance
 
@@ -340,9 +340,9 @@ class SweepSystem:
     r"""Evaluates policies of one problem by iteration, without a factorisation, see :class:`System`.
 
     Products with the system, each followed by a Gauss-Seidel sweep in the order of the last values, see
-    :class:`~hcssp.cssp.krylov.Products`. With the states ordered by their distance from a goal, a policy's
-    system is almost lower triangular, because actions mostly lead closer to a goal. A policy for which that
-    does not converge soon is factorised, whatever the fill.
+    :class:`~hcssp.evaluation.linear_systems.Products`. With the states ordered by their distance from a goal,
+    a policy's system is almost lower triangular, because actions mostly lead closer to a goal. A policy for
+    which that does not converge soon is factorised, whatever the fill.
 
     Parameters
     ----------

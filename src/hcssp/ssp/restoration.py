@@ -28,10 +28,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csc_array
 
-from hcssp.cssp.factorisation import factorise
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.reachability import fewest_steps, free_groups
 from hcssp.deadline import keep_time
+from hcssp.evaluation.linear_systems import factorise
 
 Missing = Callable[[FloatArray, float], FloatArray]
 """What each row is missing of certainly holding under given values, with a margin for rounding; negative

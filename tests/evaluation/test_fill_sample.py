@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import block_array, csr_array, diags_array, eye_array, kron
 
-from hcssp.cssp.absorption import absorb
-from hcssp.cssp.factorisation import EVALUATION, Algebra, Layers, fills_in_nearby
+from hcssp.evaluation.absorption import absorb
+from hcssp.evaluation.linear_systems import EVALUATION, Algebra, Layers, fills_in_nearby
 
 
 def walks(side: int, dimensions: int) -> csr_array:
@@ -34,7 +34,7 @@ def test_many_directions_fill_in_and_two_do_not() -> None:
 
 
 def test_small_systems_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hcssp.cssp.factorisation.eliminate", None)
+    monkeypatch.setattr("hcssp.evaluation.linear_systems.eliminate", None)
     jumps = walks(60, 2)
     assert not fills_in_nearby(system(jumps), Layers(jumps))
 
@@ -59,10 +59,10 @@ def test_a_chain_that_fills_in_is_summed_up_as_precisely(monkeypatch: pytest.Mon
     initial = np.zeros(count + 1)
     initial[count // 2] = 1.0
     inner, costs = np.arange(count), np.ones((1, count))
-    monkeypatch.setattr("hcssp.cssp.absorption.algebra_for", lambda *_: Algebra())
+    monkeypatch.setattr("hcssp.evaluation.absorption.algebra_for", lambda *_: Algebra())
     factorised = absorb(chain, inner, initial, costs)
-    monkeypatch.setattr("hcssp.cssp.absorption.algebra_for", lambda *_: Algebra(by_products=True))
-    monkeypatch.setattr("hcssp.cssp.absorption.factorised", None)
+    monkeypatch.setattr("hcssp.evaluation.absorption.algebra_for", lambda *_: Algebra(by_products=True))
+    monkeypatch.setattr("hcssp.evaluation.absorption.factorised", None)
     summed = absorb(chain, inner, initial, costs)
     assert max(factorised.error, summed.error) <= 1e-12
     assert summed.totals[0] == pytest.approx(factorised.totals[0], rel=1e-12)

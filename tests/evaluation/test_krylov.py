@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from hcssp.cssp.factorisation import EVALUATION
-from hcssp.cssp.krylov import solve_by_products
+from hcssp.evaluation.linear_systems import EVALUATION, solve_by_products
 
 
 def random_system(seed: int, count: int = 200) -> csr_array:

@@ -37,9 +37,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from hcssp.cssp.factorisation import Layers, OrderedFactors, algebra_for, eliminate
-from hcssp.cssp.krylov import Products, by_distance
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
+from hcssp.evaluation.linear_systems import (
+    Layers,
+    OrderedFactors,
+    Products,
+    algebra_for,
+    by_distance,
+    eliminate,
+)
 from hcssp.numerics import LEAST_PIVOT, MAX_LACKING, NUDGE, ROUNDING, WANTED_ERROR
 
 LongArray = npt.NDArray[np.longdouble]

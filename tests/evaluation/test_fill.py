@@ -5,10 +5,10 @@ import pytest
 from scipy.sparse import csr_array
 
 from hazard_grid import hazard_grid
-from hcssp.cssp.absorption import absorb
-from hcssp.cssp.factorisation import EVALUATION, Layers
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.preprocessing import prepare
+from hcssp.evaluation.absorption import absorb
+from hcssp.evaluation.linear_systems import EVALUATION, Layers
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_evaluation import PolicySystem, SweepSystem
 from hcssp.ssp.policy_iteration import PolicyIteration

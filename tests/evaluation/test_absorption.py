@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, diags_array
 
-from hcssp.cssp import absorption
-from hcssp.cssp.absorption import (
+from hcssp.cssp.reachability import closure
+from hcssp.evaluation import absorption
+from hcssp.evaluation.absorption import (
     absorb,
     chain_system,
     eliminated,
@@ -19,9 +20,7 @@ from hcssp.cssp.absorption import (
     pivots,
     relative,
 )
-from hcssp.cssp.factorisation import Algebra
-from hcssp.cssp.krylov import Products, by_distance
-from hcssp.cssp.reachability import closure
+from hcssp.evaluation.linear_systems import Algebra, Products, by_distance
 from hcssp.numerics import LEAST_PIVOT, ROUNDING
 
 Matrix = list[list[Fraction]]
@@ -242,7 +241,7 @@ def test_a_chain_that_leads_anywhere_for_long_needs_no_factors(monkeypatch: pyte
 
 def test_what_products_do_not_solve_is_factorised(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = counted_factors(monkeypatch)
-    monkeypatch.setattr("hcssp.cssp.krylov.solve_by_products", lambda *_: None)
+    monkeypatch.setattr("hcssp.evaluation.linear_systems.solve_by_products", lambda *_: None)
     monkeypatch.setattr(absorption, "algebra_for", lambda *_: Algebra(by_products=True))
     found = absorb(csr_array(np.eye(4, k=1)), np.arange(3), np.eye(4)[0], np.ones((1, 3)))
     assert (found.totals.tolist(), sizes) == ([3.0], [3])
