@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hcssp.cli.parser import Command
+    from hcssp.cli.commands import Command
 
 PAGE = "command-line.md"
 MARK = "{{ commands }}"
@@ -20,9 +20,9 @@ MARK = "{{ commands }}"
 
 def commands() -> dict[str, Command]:
     """The commands by name."""
-    from hcssp.cli.parser import COMMANDS, find_command
+    from hcssp.cli.commands import COMMANDS
 
-    return {name: find_command(name) for name in COMMANDS}
+    return COMMANDS
 
 
 def section(name: str, command: Command) -> str:

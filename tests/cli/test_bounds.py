@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hcssp.cli import arguments, main, sweep
+from hcssp.cli import arguments, main
 
 NOTE = "the plan was made for damage at most 2, and is judged by damage at most {}"
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -147,5 +147,5 @@ def test_a_name_may_contain_the_sign_that_a_value_follows() -> None:
     assert arguments.bound("wear=tear = 50%") == ("wear=tear", 0.5)
     assert arguments.chance("x=1=1/4") == ("x=1", 0.25)
     assert arguments.setting("a=b=0.1") == ("a=b", Fraction(1, 10))
-    assert sweep.axis("a=b=1,2") == ("a=b", [1, 2])
-    assert sweep.bound_axis("a=b=1,inf") == ("a=b", [1.0, inf])
+    assert arguments.axis("a=b=1,2") == ("a=b", [1, 2])
+    assert arguments.bound_axis("a=b=1,inf") == ("a=b", [1.0, inf])

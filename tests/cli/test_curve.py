@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hcssp.cli import main
-from hcssp.cli.curve import asked_bounds
+from hcssp.cli.grids import asked_bounds
 
 CURVE = ["curve", "small-building", "--from", "2", "--to", "8", "--points", "3"]
 
@@ -155,8 +155,8 @@ def test_the_range_is_found(capsys: pytest.CaptureFixture[str]) -> None:
         (["--to", "-1"], "--from 0 --to -1: the smallest bound comes first"),
         (["--from", "3", "--to", "1"], "--from 3 --to 1: the smallest bound comes first"),
         (["--from", "0", "--to", "inf"], "--from 0 --to inf: give finite numbers"),
-        (["--from", "0", "--to", "1", "--points", "0"], "0 is no count; give a whole number of at least 1"),
-        (["--from", "0", "--to", "1", "--points", "100000"], "--points 100000: give at most 10000"),
+        (["--from", "0", "--to", "1", "--points", "0"], "--points 0: give 1 to 10000"),
+        (["--from", "0", "--to", "1", "--points", "100000"], "--points 100000: give 1 to 10000"),
         (["--from", "0", "--to", "1", "--constraint", "damgae"], "did you mean 'damage'?"),
         (["--from", "0", "--to", "1", "--gap", "-1"], "-1 is no relative gap"),
         (["--from", "0", "--to", "1", "--csv", "no/such/x.csv"], "there is no folder no/such; make it first"),

@@ -115,7 +115,7 @@ def test_a_lack_of_memory_elsewhere_is_an_error(
     def too_much(*arguments: object) -> None:
         raise MemoryError("37 GiB")
 
-    monkeypatch.setattr("hcssp.cli.solve.load_problem", too_much)
+    monkeypatch.setattr("hcssp.cli.session.load_problem", too_much)
     assert main(["solve", "small-building", "-q"]) == 2
     assert capsys.readouterr().err == "hcssp: error: there is not enough memory (37 GiB); ask for less\n"
 
@@ -212,12 +212,15 @@ def test_no_time_limit_is_called_an_interruption(
     assert "interrupted" not in told
 
 
-@pytest.mark.parametrize("command", ["solve", "curve", "report", "replan"])
+HOMES = {"solve": "session", "curve": "grids", "report": "report", "replan": "session"}
+
+
+@pytest.mark.parametrize("command", HOMES)
 def test_the_time_limit_does_not_count_the_reading(
     command: str, saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(saved.parent)
-    read, seen = import_module(f"hcssp.cli.{command}").load_problem, list[str]()
+    read, seen = import_module(f"hcssp.cli.{HOMES[command]}").load_problem, list[str]()
 
     def reading(*arguments: Any, **options: Any) -> Any:
         seen.append("read")
@@ -226,7 +229,7 @@ def test_the_time_limit_does_not_count_the_reading(
     def set_alarm(self: Interruption, seconds: float) -> None:
         seen.append("set" if seconds > 0.0 else "stopped")
 
-    monkeypatch.setattr(f"hcssp.cli.{command}.load_problem", reading)
+    monkeypatch.setattr(f"hcssp.cli.{HOMES[command]}.load_problem", reading)
     monkeypatch.setattr(Interruption, "_set_alarm", set_alarm)
     main(
         [
@@ -245,7 +248,9 @@ def test_the_time_limit_does_not_count_the_reading(
 def test_an_interruption_while_the_problem_is_read(
     json_too: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hcssp.cli.solve.load_problem", lambda arguments: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(
+        "hcssp.cli.session.load_problem", lambda arguments: signal.raise_signal(signal.SIGINT)
+    )
     options = ["--json"] if json_too else []
     assert main(["solve", "big.yaml", "-q", "--time-limit", "100", *options]) == 130
     told = capsys.readouterr()

@@ -9,9 +9,8 @@ import pytest
 
 import hcssp
 from hcssp.cli import main
-from hcssp.cli.arguments import OPTIONS
-from hcssp.cli.parser import COMMANDS as ALL
-from hcssp.cli.parser import find_command
+from hcssp.cli.commands import COMMANDS as ALL
+from hcssp.cli.commands import common
 from hcssp.scenarios.scenario import scenarios
 from hcssp.solving.registry import METHODS
 
@@ -78,9 +77,9 @@ def test_options_mean_the_same_everywhere() -> None:
     axes = {("sweep", "--set"), ("sweep", "--bound"), ("sweep", "--probability"), ("table", "--bound")}
     for name in ALL:
         parser = argparse.ArgumentParser(add_help=False)
-        find_command(name).add_arguments(parser)
+        ALL[name].add_arguments(parser)
         for action in parser._actions:
             for option in action.option_strings:
-                if option in OPTIONS and (name, option) not in axes and option != "--points":
-                    assert action.type is OPTIONS[option].get("type"), (name, option)
+                if option in common() and (name, option) not in axes and option != "--points":
+                    assert action.type is common()[option].get("type"), (name, option)
                 assert option not in ("--output", "--results", "--png", "--dot", "--bounds")

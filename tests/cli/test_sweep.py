@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hcssp.cli import main
-from hcssp.cli.sweep import axis, bound_axis
+from hcssp.cli.arguments import axis, bound_axis
 from hcssp.solving import sweep as sweeping
 
 SWEEP = ["sweep", "small-building", "--set", "locked=0.1:0.35:0.1", "--bound", "damage=3,4", "--quiet"]

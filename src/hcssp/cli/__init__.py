@@ -1,4 +1,4 @@
-"""The command ``hcssp``: one file a command, and nothing heavy imported before it is needed.
+"""The command ``hcssp``: one table declares all commands, and nothing heavy is imported before it is needed.
 
 Answers go to stdout (with ``--json`` exactly one object), progress and messages to stderr. Exit codes:
 0 solved; 1 no feasible plan exists, none was found in time, the one that was evaluated breaks its bounds, or
@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
+from hcssp.cli.commands import COMMANDS
 from hcssp.cli.parser import parse
 from hcssp.cli.running import (
     BAD_INPUT,
@@ -26,6 +27,7 @@ from hcssp.cli.running import (
     Interruption,
     fault_in_words,
 )
+from hcssp.cli.session import Session
 from hcssp.cli.terminal import Streams
 from hcssp.errors import CannotWrite, DeadEnd, HcsspError
 from hcssp.start import is_command
@@ -95,7 +97,7 @@ def _run(argv: list[str], streams: Streams) -> int:
         streams.finish()
         return int(asked.code or 0)
     with Interruption() as interruption:
-        code: int = arguments.run(arguments, interruption)
+        code = COMMANDS[arguments.command].run(Session(arguments, interruption))
         streams.finish()
         return code
 

@@ -1,4 +1,4 @@
-"""The options of all commands, each declared once, and the values that they accept.
+"""The values that options accept.
 
 A value that is not acceptable is refused with the reason and the remedy.
 """
@@ -9,14 +9,12 @@ import argparse
 from collections.abc import Callable
 from math import inf, isinf, isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hcssp.errors import HcsspError
 
 if TYPE_CHECKING:
     from fractions import Fraction
-
-    from hcssp.workers import Workers
 
 
 FEASIBILITY_TOLERANCE, LEAST_TOLERANCE = 1e-9, 1e-11
@@ -180,6 +178,13 @@ def seed(text: str) -> int:
     return int(text)
 
 
+def port(text: str) -> int:
+    """A port of a machine."""
+    if not text.isdecimal() or len(text) > 5 or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port; give a number from 0 to 65535")
+    return int(text)
+
+
 def axis(text: str) -> tuple[str, list[Fraction]]:
     """``NAME=VALUES``: a parameter, and a list or a range of its values."""
     return _axis(text, "slip=0.05:0.3:0.05 or slip=0.1,0.2")
@@ -256,227 +261,3 @@ def job_count(text: str) -> int:
             f"{text} are more processes than a machine runs; give 1 to {MAX_JOBS}"
         )
     return count
-
-
-_FILE: dict[str, Any] = {"type": Path, "metavar": "FILE"}
-_MANY: dict[str, Any] = {"action": "append", "default": []}
-
-OPTIONS: dict[str, dict[str, Any]] = {
-    # The problem.
-    "problem": {
-        "metavar": "PROBLEM",
-        "help": "a built-in problem (hcssp problems lists them), a problem file, a model of PRISM, JANI, "
-        "DRN or UMB, or - for standard input",
-    },
-    "--bound": {
-        **_MANY,
-        "type": bound,
-        "metavar": "NAME=VALUE",
-        "help": "an upper bound on an expected cost, such as damage=2; may be repeated",
-    },
-    "--probability": {
-        **_MANY,
-        "type": chance,
-        "metavar": "WHAT=VALUE",
-        "help": "an upper bound on the probability that an event is reached or a state entered, such as "
-        "crashed=1%%; may be repeated",
-    },
-    "--maximise": {
-        "metavar": "COST",
-        "help": "a cost that is a reward: have as much of it as possible, instead of minimising the first",
-    },
-    "--set": {
-        **_MANY,
-        "type": setting,
-        "dest": "settings",
-        "metavar": "NAME=VALUE",
-        "help": "a parameter of the problem, such as slip=0.2, 20%% or 1/5; may be repeated",
-    },
-    "--scale": {
-        "type": whole("scale", 1),
-        "default": 1,
-        "metavar": "N",
-        "help": "multiply every length of a built-in problem",
-    },
-    # Models of other tools.
-    "--constants": {
-        **_MANY,
-        "metavar": "NAME=VALUE,...",
-        "help": "values of the constants that the model leaves open, such as B=10,p=0.5",
-    },
-    "--minimise": {"metavar": "NAME", "help": "the reward model to minimise (default: the model's first)"},
-    "--goal": {
-        **_MANY,
-        "metavar": "LABEL",
-        "help": "where it ends: a label or, in PRISM and JANI, an expression; may be repeated (default: the "
-        "label goal; without one the whole run counts)",
-    },
-    "--costs": {
-        "type": names,
-        "metavar": "NAME,...",
-        "help": "the reward models that are costs besides the minimised one (default: all)",
-    },
-    "--max-states": {
-        "type": whole("number of states", least=1),
-        "metavar": "N",
-        "help": "stop reading a model that has more than N states (default: read it all)",
-    },
-    "--domain": {**_FILE, "help": "the domain of a problem in PPDDL, if in a file of its own"},
-    "--give-up": {
-        **_MANY,
-        "type": bound,
-        "metavar": "NAME=VALUE",
-        "help": "what it costs to end where the goal is out of reach; may be repeated",
-    },
-    # A saved plan.
-    "plan": {"type": Path, "metavar": "PLAN", "help": "a plan that hcssp solve --out saved"},
-    "--bounds-of": {
-        "choices": ("problem", "plan"),
-        "default": "problem",
-        "help": "the bounds that count where --bound gives none: those of PROBLEM (the default), or those "
-        "that the plan's file says it was made for",
-    },
-    "--certificate": {
-        **_FILE,
-        "help": "verify by a certificate what is claimed about the plan; without one it stays a claim",
-    },
-    "--exact": {
-        "action": "store_true",
-        "help": "check the certificate in integers; takes some 50 times longer",
-    },
-    "--at": {
-        "nargs": "+",
-        "default": [],
-        "metavar": "PLACE",
-        "help": "an event, or an activity and its state, such as: cross-hall 3,4. Where a capacity is "
-        'carried, with what is used of it: "hall door (13, 2), battery 60", "hall door battery 60"',
-    },
-    # The search.
-    "--method": {
-        "default": "exact",
-        "metavar": "NAME",
-        "help": "exact (the default), budget-allocation, anytime, milp, dual or lp; hcssp methods says more",
-    },
-    "--policies": {
-        "choices": ("deterministic", "randomised"),
-        "help": "look for the best deterministic plan (the default) or, with the method dual, the best "
-        "randomised one, which may choose at random in a few states",
-    },
-    "--mode": {
-        "metavar": "NAME",
-        "help": "budget-allocation: sharp (the default) or published, the paper's algorithm and nothing "
-        "else, which may need a --time-limit to end",
-    },
-    "--gap": {
-        "type": gap,
-        "metavar": "G",
-        "help": "stop at this proven relative gap (default: 1e-6, for budget-allocation 1e-3)",
-    },
-    "--time-limit": {
-        "type": seconds,
-        "metavar": "S",
-        "help": "search for at most S seconds, then print the best plan so far; reading does not count, but "
-        "a model of another tool must be read in the same time",
-    },
-    "--constraint": {"metavar": "NAME", "help": "whose bound varies"},
-    "--points": {"default": 11, "metavar": "N"},
-    "--seed": {
-        "type": seed,
-        "default": 0,
-        "metavar": "N",
-        "help": "the seed of the simulated runs (default: 0)",
-    },
-    "--feasibility-tolerance": {
-        "type": share,
-        "default": FEASIBILITY_TOLERANCE,
-        "metavar": "T",
-        "help": "a bound is kept if it is exceeded by no more than this share of it (default: 1e-9)",
-    },
-    "--jobs": {"type": job_count, "metavar": "N", "help": "work in N processes of this machine (default: 1)"},
-    "--scheduler": {
-        "metavar": "ADDRESS",
-        "help": "work with a Dask cluster, such as tcp://localhost:8786 (needs hcssp[dask])",
-    },
-    # What is written.
-    "--out": _FILE,
-    "--csv": {**_FILE, "help": "write the points as CSV"},
-    "--plot": _FILE,
-    "--page": {**_FILE, "help": "write one page of HTML with a slider for all that varies"},
-    "--json": {"action": "store_true", "help": "answer with one JSON object on stdout"},
-}
-"""Every option that more than one command has, or that means the same wherever it is found."""
-
-SEARCH = ("--gap", "--time-limit")
-WORKERS = ("--jobs", "--scheduler")
-_PROBLEM = ("problem", "--bound", "--probability", "--maximise", "--set", "--scale")
-_MODEL = ("--constants", "--minimise", "--goal", "--costs", "--domain", "--give-up", "--max-states")
-
-
-def add(parser: argparse._ActionsContainer, *options: str, **changes: Any) -> None:
-    """Add options of the table; `changes` replace what is declared there, such as the help."""
-    for option in options:
-        parser.add_argument(option, **{**OPTIONS[option], **changes})
-
-
-def add_problem(parser: argparse.ArgumentParser) -> None:
-    """Add the problem, what is asked of it, and what is asked about models of other tools."""
-    add(parser, *_PROBLEM)
-    add_model(parser)
-
-
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """Add what is asked about models of other tools."""
-    add(parser.add_argument_group("models (.prism, .nm, .pm, .jani, .drn, .umb, .pddl, .ppddl)"), *_MODEL)
-
-
-def add_output(parser: argparse.ArgumentParser) -> None:
-    """Add what every command has that works for a while: how to answer, and how to show progress."""
-    add(parser, "--json")
-    parser.add_argument(
-        "--progress",
-        choices=("text", "jsonl"),
-        default="text",
-        help="progress on stderr: text (the default), or jsonl, one JSON object a line, for programs",
-    )
-    amount = parser.add_mutually_exclusive_group()
-    amount.add_argument("--quiet", "-q", action="store_true", help="no progress; errors are still printed")
-    amount.add_argument("--verbose", "-v", action="store_true", help="a line for every change, and the log")
-
-
-def place(given: list[str]) -> str | None:
-    """A place as the words of ``--at`` name it; None if there are none."""
-    return " ".join(given) or None
-
-
-def workers_of(arguments: argparse.Namespace, gone: float | None = None) -> Workers | None:
-    """The workers that were asked for, to be closed by the caller; None if this process does it all.
-
-    Parameters
-    ----------
-    arguments
-        Of the command.
-    gone
-        How many seconds of its time limit have passed, beyond which a cluster is not waited for; None if the
-        limit is one for each piece of the work.
-
-    Raises
-    ------
-    UsageError
-        If processes and a cluster were asked for.
-    """
-    import time
-    from math import inf
-
-    from hcssp.deadline import until
-
-    if arguments.scheduler is None and arguments.jobs in (None, 1):
-        return None
-    from hcssp.workers import open_workers
-
-    if arguments.scheduler is not None:
-        if arguments.jobs is not None:
-            raise UsageError("--jobs and --scheduler: give one of them")
-        left = inf if gone is None or arguments.time_limit is None else arguments.time_limit - gone
-        with until(time.perf_counter() + left):
-            return open_workers(scheduler=arguments.scheduler)
-    return open_workers(jobs=arguments.jobs)

@@ -1,4 +1,4 @@
-"""The command line's grammar: commands, their options and their help.
+"""The command line's grammar: what is given, checked against the declared commands.
 
 What is wrong with the arguments becomes a :class:`UsageError`, a single message without a page of usage.
 """
@@ -6,47 +6,14 @@ What is wrong with the arguments becomes a :class:`UsageError`, a single message
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from importlib import import_module
+from collections.abc import Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from hcssp.cli.arguments import UsageError
+from hcssp.cli.commands import COMMANDS
 from hcssp.errors import UnknownName
 from hcssp.version import __version__
-
-if TYPE_CHECKING:
-    from hcssp.cli.running import Interruption
-
-COMMANDS = {
-    "solve": "solve a problem",
-    "evaluate": "recompute what a saved plan costs, and whether it keeps the bounds",
-    "check": "verify a proof that a plan is the best, or that there is none",
-    "simulate": "follow a saved plan many times: means, percentiles, and one run in words",
-    "robust": "the worst case of a saved plan if the probabilities are wrong",
-    "why": "why a saved plan does what it does at an event or in a state",
-    "replan": "a new plan for the rest of a saved one, from where its execution is",
-    "curve": "trade a bound off against the cost: a table, CSV, JSON and a plot",
-    "sweep": "solve for all combinations of parameters and bounds: a table, CSV, Parquet, a plot, a page",
-    "show": "show what a problem is made of: sizes, and the procedure as a tree or a graph",
-    "report": "write a plan as one page: its costs, its map, its proof, and what other bounds would mean",
-    "serve": "edit a problem and watch its plan in the browser; an API for robots and scripts",
-    "new": "write a built-in problem as a file, to begin your own with",
-    "import": "write a mission in a building of Open-RMF or on a route graph of Nav2 as a file",
-    "table": "run the paper's table and print it beside the published one",
-    "bench": "compare methods and other tools over a suite of problems: a page, CSV and a table of ratios",
-    "methods": "list the methods",
-    "problems": "list the built-in problems",
-    "schema": "print the JSON Schema of problem files",
-}
-"""Every command and its help."""
-
-_HOMES = {
-    **dict.fromkeys(("evaluate", "check", "simulate", "robust", "why"), "saved_plans"),
-    **dict.fromkeys(("show", "new", "import", "methods", "problems", "schema"), "listings"),
-}
-"""The modules of commands that share one; any other command has the module of its name."""
 
 _EPILOG = """\
 examples:
@@ -81,7 +48,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """The parsed arguments; ``run`` is the command's function.
+    """The parsed arguments; ``command`` is the name of the command.
 
     Raises
     ------
@@ -96,7 +63,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"hcssp {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, dest="command")
     asked = next(iter(argv), "")
     if not asked.startswith("-") and argv and asked not in COMMANDS:
         raise UnknownName("command", asked, COMMANDS)
@@ -105,18 +72,16 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         if each.startswith("--") and each.endswith("=--"):
             raise UsageError(f"argument {each[:-3]}: '--' is no value")
     if asked not in COMMANDS:
-        for name, summary in COMMANDS.items():
-            commands.add_parser(name, help=summary)
+        for name, each_command in COMMANDS.items():
+            commands.add_parser(name, help=each_command.summary)
         return parser.parse_args(argv)
-    wanted = find_command(asked)
     command = commands.add_parser(
         asked,
-        description=wanted.description,
+        description=COMMANDS[asked].description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    wanted.add_arguments(command)
-    command.set_defaults(run=wanted.run)
+    COMMANDS[asked].add_arguments(command)
     _refuse_unknown_options(argv[1:], command)
     arguments, unexpected = parser.parse_known_args(argv)
     if unexpected:
@@ -134,25 +99,3 @@ def _refuse_unknown_options(given: Sequence[str], command: argparse.ArgumentPars
             nearest = get_close_matches(option.strip("-"), [name.strip("-") for name in known], n=1)
             guess = f"; did you mean --{nearest[0]}?" if nearest else ""
             raise UsageError(f"unknown option {option}{guess}; see {command.prog} --help")
-
-
-@dataclass(frozen=True)
-class Command:
-    """A command: what it is for, what adds its options, and what runs it and returns the exit code."""
-
-    description: str
-    add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace, Interruption], int]
-
-
-def find_command(name: str) -> Command:
-    """A command, whose module is imported only now.
-
-    A module of several commands has each under its name in capitals; the only command of a module is the
-    module's ``DESCRIPTION``, ``add_arguments`` and ``run``.
-    """
-    module = import_module(f"hcssp.cli.{_HOMES.get(name, name)}")
-    if name in _HOMES:
-        command: Command = getattr(module, name.upper())
-        return command
-    return Command(module.DESCRIPTION, module.add_arguments, module.run)

@@ -8,8 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hcssp.cli.arguments import UsageError
-from hcssp.cli.problems import with_bounds
+from hcssp.cli.session import read_plan, with_bounds
 
 if TYPE_CHECKING:
     import argparse
@@ -21,33 +20,6 @@ if TYPE_CHECKING:
     from hcssp.numerics import Tolerances
     from hcssp.procedure import HCSSP
     from hcssp.proofs.search_record import SearchRecord
-
-
-def check_picture(option: str, path: Path) -> None:
-    """Check that matplotlib is there and can write such a file.
-
-    Parameters
-    ----------
-    option
-        The option that names the file.
-    path
-        The file.
-
-    Raises
-    ------
-    UsageError, CannotWrite, MissingDependency
-        If it cannot.
-    """
-    from hcssp.files.atomic import check_writable
-    from hcssp.reports.charts import picture_formats
-
-    formats = picture_formats()
-    if path.suffix.lstrip(".").lower() not in formats:
-        known = ", ".join(f".{each}" for each in formats)
-        raise UsageError(
-            f"{option} {path}: matplotlib cannot write {path.suffix or 'no suffix'}; use one of {known}"
-        )
-    check_writable(path)
 
 
 _SAVE_BOUNDS_EVERY = 5.0
@@ -180,61 +152,6 @@ class PlanSaver:
             print(f"hcssp: warning: {error}; trying again at the next plan", file=sys.stderr)
             self._warned = str(error)
         return error is not None
-
-
-def read_plan(
-    arguments: argparse.Namespace, path: Path, problem: HCSSP, tolerances: Tolerances | None = None
-) -> Plan:
-    """A saved plan, evaluated under the bounds that count: the only place that decides which ones.
-
-    They are those of the problem and of ``--bound``; with ``--bounds-of plan``, those that the file names
-    instead of the problem's. A plan that was made for other bounds is announced on stderr.
-
-    Raises
-    ------
-    InvalidPlan
-        If it is no plan for `problem`, or does not reach the end.
-    """
-    from dataclasses import replace
-
-    from hcssp.files.plan_file import load_plan
-    from hcssp.reports.plan_text import other_bounds
-
-    plan = load_plan(path, with_bounds(problem, arguments.bound))
-    if arguments.bounds_of == "plan":
-        # Read again: what the file claims is about its own bounds.
-        plan = load_plan(path, with_bounds(problem.with_bounds(plan.made_for), arguments.bound))
-    other = other_bounds(plan)
-    if other:
-        print(f"hcssp: {path}: the plan was {other}", file=sys.stderr)
-    return plan if tolerances is None else replace(plan, tolerances=tolerances).evaluated()
-
-
-def plan_heading(arguments: argparse.Namespace, plan: Plan) -> dict[str, Any]:
-    """The first keys of every JSON object about a saved plan: the files, and the bounds it was made for."""
-    from hcssp.reports.figures import plain
-
-    made_for = {name: plain(bound) for name, bound in (plan.made_for or {}).items()}
-    return {"problem": arguments.problem, "plan": str(arguments.plan), "made_for": made_for}
-
-
-def verified(plan: Plan, certificate: Path | None, exact: bool) -> Plan | None:
-    """The plan with what a certificate proves of it, if one is given; None, with a message, if it does not.
-
-    Raises
-    ------
-    InvalidCertificate
-        If it is no certificate for this plan.
-    """
-    from hcssp.errors import NotProven
-
-    if certificate is None:
-        return plan
-    try:
-        return plan.verified(certificate, exact=exact)
-    except NotProven as error:
-        print(f"hcssp: not verified: {error}", file=sys.stderr)
-        return None
 
 
 def where_it_was(

@@ -22,20 +22,6 @@ if TYPE_CHECKING:
     Found = dict[Policies, tuple[Decided, float]]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``hcssp solve`` that are about properties."""
-    group = parser.add_argument_group("properties of models (.prism, .nm, .pm, .jani)")
-    group.add_argument(
-        "--props", type=Path, metavar="FILE", help="decide a property of this file, in the syntax of PRISM"
-    )
-    group.add_argument(
-        "--property",
-        metavar="NAME",
-        help="the property of --props by its name, or without --props the property itself, such as "
-        """'multi(R{"time"}min=? [F "done"], R{"energy"}<=10 [C])'""",
-    )
-
-
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Decide the property for both kinds of policies, or for the one that was asked for."""
     from hcssp.exchange.objectives import decide, reduced

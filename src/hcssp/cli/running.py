@@ -33,7 +33,7 @@ from hcssp.start import SIGNALS, began
 
 if TYPE_CHECKING:
     from hcssp.cli.plans import PlanSaver
-    from hcssp.cli.terminal import ProgressPrinter
+    from hcssp.cli.session import Session
     from hcssp.contract.plan import Plan
     from hcssp.contract.progress import Progress, StopCriterion
     from hcssp.contract.proof import Ending
@@ -254,17 +254,16 @@ class Faulty(Exception):
 
 
 def work(
+    session: Session,
     problem: HCSSP,
     solver: Solver,
     criteria: list[StopCriterion],
-    printer: ProgressPrinter,
-    interruption: Interruption,
+    time_limit: float | None = None,
     saver: PlanSaver | None = None,
     start: Plan | None = None,
     tolerances: Tolerances | None = None,
     workers: Workers | None = None,
     record: SearchRecord | None = None,
-    time_limit: float | None = None,
 ) -> Plan:
     """Solve, printing the progress and saving plans; a signal or the time limit ends it with the best plan.
 
@@ -285,7 +284,7 @@ def work(
     from hcssp.numerics import DEFAULT_TOLERANCES
     from hcssp.solving.solve import solve
 
-    latest = first_progress(start)
+    interruption, latest = session.interruption, first_progress(start)
 
     def on_progress(progress: Progress) -> None:
         nonlocal latest
@@ -293,9 +292,8 @@ def work(
         interruption.look(progress)
         if saver is not None:
             saver(progress)
-        printer(progress)
+        session.printer(progress)
 
-    allowed = tolerances or DEFAULT_TOLERANCES
     limit = inf if time_limit is None else time_limit
     try:
         interruption.begin()
@@ -306,7 +304,7 @@ def work(
             interruption.watching([*criteria, MaxRuntime(limit)]),
             on_progress,
             start=start,
-            tolerances=allowed,
+            tolerances=tolerances or DEFAULT_TOLERANCES,
             executor=workers,
             record=record,
         )

@@ -9,54 +9,22 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hcssp.cli.arguments import UsageError, add
+from hcssp.cli.arguments import UsageError
 from hcssp.start import INTERRUPTED
 
 if TYPE_CHECKING:
-    from hcssp.cli.running import Interruption
-
-DESCRIPTION = """\
-Draw a problem in the browser, and see the plan and the proven interval answer while you edit it. A robot or
-a script can use the same JSON API, which /api/openapi.json describes.
-
-  hcssp serve
-  hcssp serve mine.yaml
-  hcssp serve evacuation --port 9000 --no-browser
-
-The server reads and writes files of one folder only: that of PROBLEM, else the present one. It listens to
-this machine only; another address needs --host, and clients then need the token that is printed."""
+    from hcssp.cli.session import Session
 
 _PORT = 8321
 """The port that is tried first if none is named."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``hcssp serve``."""
-    what = "a problem file, or a built-in problem to begin with; by default a blank sheet"
-    add(parser, "problem", nargs="?", help=what)
-    parser.add_argument(
-        "--port", type=_port, metavar="N", help=f"where to listen; by default {_PORT}, or a free one"
-    )
-    parser.add_argument(
-        "--host", default="127.0.0.1", metavar="ADDRESS", help="listen to other machines, too; needs a token"
-    )
-    parser.add_argument(
-        "--token", metavar="TEXT", help="what clients must know; with --host one is made if none is given"
-    )
-    parser.add_argument("--folder", type=Path, metavar="FOLDER", help="the project folder")
-    parser.add_argument("--no-browser", action="store_true", help="do not open the browser")
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or len(text) > 5 or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port; give a number from 0 to 65535")
-    return int(text)
-
-
-def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
+def serve(session: Session) -> int:
     """Serve until a signal comes."""
-    from hcssp.serve.app import CannotListen, listening, serve
+    from hcssp.serve.app import CannotListen, listening
+    from hcssp.serve.app import serve as answer_requests
 
+    arguments = session.arguments
     first, folder = _first(arguments)
     if not folder.is_dir():
         raise UsageError(f"--folder {folder}: there is no such folder; make it first")
@@ -80,7 +48,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         import webbrowser
 
         threading.Thread(target=webbrowser.open, args=(opened,), daemon=True).start()
-    serve(listener, folder, host=arguments.host, token=token, first=first)
+    answer_requests(listener, folder, host=arguments.host, token=token, first=first)
     return INTERRUPTED
 
 

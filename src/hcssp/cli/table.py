@@ -2,64 +2,31 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from hcssp.cli.arguments import add, add_output, bound_axis
 from hcssp.cli.running import INTERRUPTED, SOLVED
-from hcssp.cli.terminal import ProgressPrinter, style_of
+from hcssp.cli.session import Session, named_problem
+from hcssp.cli.terminal import style_of
 from hcssp.errors import UnknownName
 
 if TYPE_CHECKING:
-    from hcssp.cli.running import Interruption
     from hcssp.contract.plan import Plan
     from hcssp.contract.progress import StopCriterion
     from hcssp.procedure import HCSSP
     from hcssp.reports.paper_table import TableRow
     from hcssp.scenarios.domains.evacuation import PublishedRow
 
-DESCRIPTION = """\
-Run the evacuation scenario under the paper's seven bounds and print the paper's table:
-the paper's columns beside those of the authors' program run again, what is proven here, and
-budget allocation in both modes, as published and sharp.
-
-The baseline takes minutes a bound, and each mode up to half of its time again. --bound,
---mode and --time-limit make it less."""
-
 PROBLEM = "evacuation"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``hcssp table``."""
-    add(
-        parser,
-        "--bound",
-        type=bound_axis,
-        metavar="damage=VALUES",
-        help="run these bounds only, such as damage=2,5 (default: the paper's seven)",
-    )
-    add(
-        parser,
-        "--mode",
-        action="append",
-        help="run this mode of budget allocation only; may be repeated (default: published and sharp)",
-    )
-    add(
-        parser,
-        "--time-limit",
-        help="give the baseline and the exact method at most S seconds each, and every mode at most half",
-    )
-    add_output(parser)
-
-
-def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
+def table(session: Session) -> int:
     """Run the bounds one after another; print each row as soon as it is known."""
-    from hcssp.cli.problems import named_problem
     from hcssp.methods.paper import MODES, find_mode
     from hcssp.reports.paper_table import footnotes, header, row_text
 
+    arguments = session.arguments
     modes = tuple(dict.fromkeys(arguments.mode or MODES))
     bounds = [value for _, values in arguments.bound for value in values] or None
     for name, _ in arguments.bound:
@@ -67,7 +34,6 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
             raise UnknownName("constraint", name, ["damage"])
     for mode in modes:
         find_mode(mode)
-    printer = ProgressPrinter.wanted(arguments)
     style = style_of(sys.stdout)
     problem = named_problem(PROBLEM)
     rows: list[TableRow] = []
@@ -76,12 +42,12 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     code = SOLVED
     for published in wanted_rows(bounds):
         try:
-            row = _measure(problem, published, modes, arguments.time_limit, printer, interruption)
+            row = _measure(session, problem, published, modes)
         except KeyboardInterrupt:
             code = INTERRUPTED
             break
         finally:
-            printer.close()
+            session.printer.close()
         rows.append(row)
         if not arguments.json:
             print(row_text(row), flush=True)
@@ -109,14 +75,7 @@ def wanted_rows(bounds: list[float] | None) -> list[PublishedRow]:
     ]
 
 
-def _measure(
-    problem: HCSSP,
-    published: PublishedRow,
-    modes: Sequence[str],
-    time_limit: float | None,
-    printer: ProgressPrinter,
-    interruption: Interruption,
-) -> TableRow:
+def _measure(session: Session, problem: HCSSP, published: PublishedRow, modes: Sequence[str]) -> TableRow:
     """Run the authors' program, the baseline, the exact method and budget allocation under one bound."""
     import time
     from math import inf
@@ -129,14 +88,15 @@ def _measure(
     from hcssp.solving.registry import find_method
 
     bounded = problem.with_bounds(damage=published.bound)
-    limit = inf if time_limit is None else time_limit
+    printer, interruption, given = session.printer, session.interruption, session.arguments.time_limit
+    limit = inf if given is None else given
 
     def run_method(name: str, seconds_given: float, gap: float | None = None, **options: Any) -> Plan:
         method = find_method(name)
         printer.restart(f"damage <= {published.bound:g}, {' '.join([name, *options.values()])}: ")
         printer.counts = method.counts
         criteria: list[StopCriterion] = [MaxRuntime(seconds_given), Gap(method.gap if gap is None else gap)]
-        result = work(bounded, method.make(**options), criteria, printer, interruption)
+        result = work(session, bounded, method.make(**options), criteria)
         if result.ending.reason is Reason.INTERRUPTED:
             raise KeyboardInterrupt
         return result

@@ -17,8 +17,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from importlib.util import find_spec
@@ -32,7 +31,6 @@ from hcssp.errors import CannotWrite, HcsspError
 if TYPE_CHECKING:
     import argparse
 
-    from hcssp.cli.running import Interruption
     from hcssp.contract.progress import Progress
     from hcssp.cssp.model import Reward
     from hcssp.reports.plan_text import Style
@@ -243,18 +241,18 @@ class ProgressPrinter:
     _total: int | None = field(default=None, init=False)
 
     @classmethod
-    def wanted(
-        cls, arguments: argparse.Namespace, counts: str = "nodes", hint: bool = False
-    ) -> ProgressPrinter:
+    def wanted(cls, arguments: argparse.Namespace) -> ProgressPrinter:
         """One for standard error, that prints as much as the user wants."""
         jsonl = arguments.progress == "jsonl"
-        talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose, jsonl=jsonl)
-        return cls(sys.stderr, talk, counts, hint=hint and talk not in (Talk.NOTHING, Talk.JSONL))
+        return cls(
+            sys.stderr,
+            Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose, jsonl=jsonl),
+        )
 
     def __call__(self, progress: Progress) -> None:
         """Print `progress`, if it is time to."""
         late = progress.seconds >= _HINT_AFTER and progress.ending is None
-        if self.hint and late and 0.0 < progress.gap < 1.0:
+        if self.hint and late and 0.0 < progress.gap < 1.0 and self.talk not in (Talk.NOTHING, Talk.JSONL):
             self._print_hint(progress)
         if not self._due(progress):
             return
@@ -380,27 +378,3 @@ def _memory() -> int | None:
         return resident_memory()
     except HcsspError:
         return None
-
-
-def answer(
-    arguments: argparse.Namespace, document: Callable[[], dict[str, Any]], words: Callable[[Style], str]
-) -> None:
-    """Print the answer of a command: with ``--json`` one object, otherwise for people."""
-    if arguments.json:
-        print(json.dumps(document(), allow_nan=False))
-    else:
-        from hcssp.reports.plan_text import wrapped
-
-        print(wrapped(words(style_of(sys.stdout))))
-
-
-@contextmanager
-def notes_on(arguments: argparse.Namespace, interruption: Interruption) -> Iterator[ProgressPrinter]:
-    """A printer for a command that can be interrupted and has nothing to save; it is closed at the end."""
-    printer = ProgressPrinter.wanted(arguments)
-    interruption.begin()
-    try:
-        yield printer
-    finally:
-        printer.close()
-    interruption.end()

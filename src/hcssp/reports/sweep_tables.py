@@ -37,7 +37,7 @@ def value_on(sweep: Sweep, axis: SweepAxis, value: float) -> str:
     return measure_of(sweep, axis.name).given(value, 6) if axis.is_bound else given(value, 6)
 
 
-def point_line(sweep_axes: tuple[SweepAxis, ...], point: SweepPoint) -> str:
+def sweep_point_line(sweep_axes: tuple[SweepAxis, ...], point: SweepPoint) -> str:
     """One point in a line of progress."""
     stated = [
         f"{axis.name} {'at most ' if axis.is_bound else ''}{given(point.at(axis))}" for axis in sweep_axes
