@@ -176,7 +176,10 @@ def test_a_line_is_as_wide_as_the_terminal_that_it_is_written_to(
             printer = ProgressPrinter(stream, Talk.DISPLAY)
             printer.note("x" * 100)
             printer.close()
-            written = os.read(reader, 4096).decode()
+            written = ""
+            # At its end the display shows the cursor again.
+            while "\x1b[?25h" not in written:
+                written += os.read(reader, 4096).decode()
     finally:
         os.close(writer)
         os.close(reader)
