@@ -308,23 +308,14 @@ def simulate(
         If the policy does not fit the problem, or a number is not positive.
     """
     require_positive(runs=runs, max_steps=max_steps)
-    generator = np.random.default_rng(seed)
-    chain = induced_chain(problem, policy)
-    followed, procedure = chain.problem, problem if isinstance(problem, HCSSP) else None
-    if procedure is None:
-        starts = draw_starts(followed, generator.random(runs))
-    else:
-        chain.require_proper()
-        starts = np.full(runs, procedure.flattening.start if begin is None else begin)
-    executions = np.zeros((runs, len(problem.cssps)), dtype=np.int64)
-    steps = steps_of(problem, chain)
-    walk = Walk(followed, steps, starts, generator)
+    walk = Walk(problem, policy, runs, seed)
+    followed, executions = walk.problem, np.zeros((runs, len(problem.cssps)), dtype=np.int64)
     totals = np.zeros((len(followed.cost_names), runs))
     lengths = np.zeros(runs, dtype=np.int64)
     for under_way, taken in walk.go(max_steps):
-        totals[:, under_way] += steps.costs(followed, taken)
+        totals[:, under_way] += walk.costs(taken)
         lengths[under_way] += 1
-        begun = steps.begins[taken]
+        begun = walk.steps.begins[taken]
         executions[under_way[begun != NOTHING], begun[begun != NOTHING]] += 1
         if on_progress is not None:
             on_progress(runs - len(walk.runs))
@@ -338,9 +329,9 @@ def simulate(
             int(lengths.max()),
         )
     record = (totals, lengths, truncated, followed.cost_names, followed.bounds, seed)
-    if procedure is None:
+    if not isinstance(problem, HCSSP):
         return Simulation(*record)
-    names = tuple(activity.name for activity in procedure.activities)
+    names = tuple(activity.name for activity in problem.activities)
     return ProcedureSimulation(*record, names, executions)
 
 
@@ -358,19 +349,12 @@ def narrate(
         As for :func:`simulate`.
     """
     require_positive(max_steps=max_steps)
-    generator = np.random.default_rng(seed)
-    chain = induced_chain(problem, policy)
-    steps, followed = steps_of(problem, chain), chain.problem
-    walk = Walk(followed, steps, draw_starts(followed, generator.random(1)), generator)
+    walk = Walk(problem, policy, 1, seed)
+    labels = walk.problem.state_labels
     for _, step in walk.go(max_steps):
-        (taken,) = step
-        row = int(steps.row[taken])
-        yield Step(
-            state=followed.state_labels[int(followed.row_state[row])],
-            action=followed.action_labels[row],
-            costs=dict(zip(followed.cost_names, steps.costs(followed, step)[:, 0].tolist(), strict=True)),
-            successor=followed.state_labels[int(steps.state[taken])],
-        )
+        state, row, reached = walk.only(step)
+        action = walk.problem.action_labels[row]
+        yield Step(labels[state], action, walk.named_costs(step), labels[reached])
     if len(walk.runs):
         logger.warning("the run had not reached a goal after %d steps", max_steps)
 
@@ -379,26 +363,20 @@ def narrate_procedure(policy: ProcedurePolicy, seed: int = 0, max_steps: int = M
     """Follow one run, event by event; it ends at the end, or is cut off after `max_steps`."""
     require_positive(max_steps=max_steps)
     hierarchy, flattening = policy.problem, policy.problem.flattening
-    chain = induced_chain(hierarchy, policy)
-    chain.require_proper()
-    steps, followed = steps_of(hierarchy, chain), chain.problem
-    walk = Walk(followed, steps, np.array([flattening.start]), np.random.default_rng(seed))
+    walk = Walk(hierarchy, policy, 1, seed)
     leg: Leg | None = None
     actions: list[Action] = []
     for _, step in walk.go(max_steps):
-        (taken,) = step
-        row = int(steps.row[taken])
-        state, action = int(followed.row_state[row]), followed.action_labels[row]
+        state, row, reached = walk.only(step)
+        action = walk.problem.action_labels[row]
         if state < flattening.num_event_states:
             event, entry = flattening.event_states[state]
-            begun = int(steps.begins[taken])
+            begun = int(walk.steps.begins[step][0])
             activity = None if begun == NOTHING else hierarchy.activities[begun].name
             leg = Leg(hierarchy.events[event], entry, str(action), activity, (), None)
         else:
             _, label = cast("tuple[str, Hashable]", flattening.state_labels[state])
-            costs = dict(zip(followed.cost_names, steps.costs(followed, step)[:, 0].tolist(), strict=True))
-            actions.append(Action(label, action, costs))
-        reached = int(steps.state[taken])
+            actions.append(Action(label, action, walk.named_costs(step)))
         if leg is not None and reached < flattening.num_event_states:
             event, _ = flattening.event_states[reached]
             yield leg._replace(actions=tuple(actions), reaches=hierarchy.events[event])
@@ -439,14 +417,6 @@ class Steps:
         running = np.cumsum(self.probabilities)
         before = np.concatenate([[0.0], running])[self.start[:-1]]
         object.__setattr__(self, "_cumulated", running - np.repeat(before, np.diff(self.start)))
-
-    def costs(self, problem: CSSP, taken: IntArray) -> FloatArray:
-        """What some steps cost, a column each: not the mean of an action, but what this outcome costs."""
-        costs: FloatArray = problem.costs[:, self.row[taken]]
-        if problem.transition_costs is not None:
-            entry = self.entry[taken]
-            costs[:, entry >= 0] = problem.transition_costs.costs[:, entry[entry >= 0]]
-        return costs
 
     def draw(self, states: IntArray, chances: FloatArray) -> IntArray:
         """One step for each of `states`, each of which has some."""
@@ -513,32 +483,53 @@ def draw_starts(problem: CSSP, chances: FloatArray) -> IntArray:
 
 
 class Walk:
-    """Runs that advance together until each has ended.
+    """Runs of a policy that advance together until each has ended.
 
     Parameters
     ----------
-    problem
-        Whose states have the names, and whose goals end a run.
-    steps
-        What can happen next.
-    starts
-        The first state of each run.
-    generator
-        What the steps are drawn with.
+    problem, policy
+        What is run; the policy of a procedure must reach its end almost surely.
+    count, seed
+        The number of runs, and what they are drawn with.
 
     Attributes
     ----------
+    problem
+        The flat problem with the rows that the policy takes.
+    steps
+        What can happen next.
     runs, states
         The runs that have not ended, and where they are.
     """
 
-    def __init__(self, problem: CSSP, steps: Steps, starts: IntArray, generator: np.random.Generator) -> None:
-        self._problem = problem
-        self._steps = steps
-        self._generator = generator
-        self.runs: IntArray = np.arange(len(starts))
-        self.states = starts
-        self._forget(problem.goals[starts])
+    def __init__(self, problem: Problem, policy: Policy, count: int, seed: int) -> None:
+        chain = induced_chain(problem, policy)
+        self.problem, self.steps = chain.problem, steps_of(problem, chain)
+        self._generator = np.random.default_rng(seed)
+        self.runs: IntArray = np.arange(count)
+        if isinstance(problem, HCSSP):
+            chain.require_proper()
+            self.states: IntArray = np.full(count, problem.flattening.start)
+        else:
+            self.states = draw_starts(problem, self._generator.random(count))
+        self._forget(self.problem.goals[self.states])
+
+    def costs(self, taken: IntArray) -> FloatArray:
+        """What some steps cost, a column each: not the mean of an action, but what this outcome costs."""
+        costs: FloatArray = self.problem.costs[:, self.steps.row[taken]]
+        if self.problem.transition_costs is not None:
+            entry = self.steps.entry[taken]
+            costs[:, entry >= 0] = self.problem.transition_costs.costs[:, entry[entry >= 0]]
+        return costs
+
+    def named_costs(self, step: IntArray) -> dict[str, float]:
+        """What the step of the only run costs, by name."""
+        return dict(zip(self.problem.cost_names, self.costs(step)[:, 0].tolist(), strict=True))
+
+    def only(self, step: IntArray) -> tuple[int, int, int]:
+        """The state, the row and the next state of the step of the only run."""
+        row = int(self.steps.row[step][0])
+        return int(self.problem.row_state[row]), row, int(self.steps.state[step][0])
 
     def go(self, max_steps: int) -> Iterator[tuple[IntArray, IntArray]]:
         """Advance all runs by a step at a time: yields the runs that made one, and their steps.
@@ -555,16 +546,16 @@ class Walk:
             moves += len(self.runs)
             if not len(self.runs) or moves > MAX_MOVES:
                 return
-            stuck = self._steps.stuck(self.states)
+            stuck = self.steps.stuck(self.states)
             if len(stuck):
-                label = self._problem.state_labels[int(stuck[0])]
+                label = self.problem.state_labels[int(stuck[0])]
                 raise ImproperPolicy(
                     f"the policy has no action in state {label!r}, which a run enters; give it one"
                 )
-            taken = self._steps.draw(self.states, self._generator.random(len(self.runs)))
+            taken = self.steps.draw(self.states, self._generator.random(len(self.runs)))
             yield self.runs, taken
-            self.states = self._steps.state[taken]
-            self._forget(self._problem.goals[self.states])
+            self.states = self.steps.state[taken]
+            self._forget(self.problem.goals[self.states])
 
     def _forget(self, ended: BoolArray) -> None:
         if ended.any():

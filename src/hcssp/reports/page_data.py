@@ -37,7 +37,7 @@ from hcssp.errors import UnknownName
 from hcssp.evaluation.chain import induced_chain
 from hcssp.evaluation.exact import expected_remaining
 from hcssp.evaluation.robustness import Influence, influences
-from hcssp.evaluation.simulation import Simulation, Walk, steps_of
+from hcssp.evaluation.simulation import Simulation, Walk
 from hcssp.files.fingerprint import fingerprint
 from hcssp.files.plan_file import plan_document
 from hcssp.procedure import HCSSP, Flattening, ProcedurePolicy
@@ -409,16 +409,15 @@ def draw_runs(policy: ProcedurePolicy, count: int, seed: int = 0, max_steps: int
         Where a run is cut off.
     """
     flattening = policy.problem.flattening
-    induced = induced_chain(policy.problem, policy)
-    chain, steps = induced.problem, steps_of(policy.problem, induced)
-    walk = Walk(chain, steps, np.full(count, flattening.start), np.random.default_rng(seed))
+    walk = Walk(policy.problem, policy, count, seed)
+    chain, steps = walk.problem, walk.steps
     states = np.full(count, flattening.start)
     passed = [states]
     paid = []
     for under_way, taken in walk.go(max_steps):
         states, costs = states.copy(), np.zeros((count, len(chain.costs)))
         states[under_way] = steps.state[taken]
-        costs[under_way] = steps.costs(chain, taken).T
+        costs[under_way] = walk.costs(taken).T
         passed.append(states)
         paid.append(costs)
     ways = np.array(passed)
