@@ -77,6 +77,7 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from hcssp.cssp.labels import as_label
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.product import LevelLabel, base_of, used_in, with_used
 from hcssp.errors import ImpossibleObservation, InvalidProblem
@@ -250,12 +251,7 @@ class Run:
         NoSolution, BudgetSpent
             If the plan says nothing about the measured amounts, and there is no plan for the rest.
         """
-        # What was read from JSON or computed with arrays is meant as a tuple.
-        seen: Hashable | None = (
-            tuple(np.asarray(observation).tolist())
-            if isinstance(observation, list | np.ndarray)
-            else observation
-        )
+        seen = as_label(observation)
         ahead = copy(self)
         ahead._replanned = False
         ahead._spent, ahead._used = self._spent.copy(), dict(self._used)

@@ -20,7 +20,7 @@ in :mod:`hcssp.errors`, ready-made problems in :mod:`hcssp.scenarios`.
   ``HCSSPParts``, ``ImplicitProcedure``, ``Limits``, ``Nesting``, ``PerExecution``, ``prepare``,
   ``Prepared``, ``Question``,
   ``record_episodes``, ``Reward``, ``RewardInterval``, ``StateHandle``, ``TableStep``, ``TransitionBatch``,
-  ``TransitionCosts``, ``Use``, ``Uses``, ``with_units``.
+  ``TransitionCosts``, ``Use``, ``Uses``.
 - Records: ``ActivityEvaluation``, ``AllocationBox``, ``AllocationSpace``, ``Alternative``, ``BestPlans``,
   ``CurvePoint``, ``Estimate``,
   ``Evaluation``, ``Influence``, ``lagrangian``, ``Lagrangian``, ``LimitEvaluation``, ``PolicyLine``,

@@ -77,7 +77,6 @@ from hcssp.cssp.state_space import TransitionBatch as TransitionBatch
 from hcssp.cssp.transition_costs import TransitionCosts as TransitionCosts
 from hcssp.procedure.nesting import Use as Use
 from hcssp.cssp.product import Uses as Uses
-from hcssp.procedure.description import with_units as with_units
 
 # Records.
 from hcssp.evaluation.exact import ActivityEvaluation as ActivityEvaluation

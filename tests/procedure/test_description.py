@@ -10,7 +10,6 @@ from hcssp import dump_problem, solve
 from hcssp.cli import main
 from hcssp.contract.plan import Plan
 from hcssp.errors import InvalidProblem
-from hcssp.extend import with_units
 from hcssp.files.problem_file.loading import load_text
 from hcssp.procedure import Outcome, ProcedureBuilder
 from hcssp.reports.charts import draw_budget, draw_history, draw_trade_off
@@ -47,15 +46,15 @@ UNITS = {"time": "min", "damage": "hp"}
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    return solve(with_units(small_building(bound=2.0), UNITS))
+    return solve(small_building(bound=2.0).measured_in(UNITS))
 
 
 def test_a_constraint_has_the_unit_of_what_it_counts() -> None:
-    problem = with_units(small_building(), {"time": "min"})
+    problem = small_building().measured_in({"time": "min"})
     assert [problem.called(name) for name in ("time", "damage")] == ["time (min)", "damage"]
-    assert with_units(problem, UNITS).called("damage") == "damage (hp)"
-    assert with_units(problem, UNITS) == problem
-    assert with_units(problem, UNITS).with_bounds(damage=1.0).units == UNITS
+    assert problem.measured_in(UNITS).called("damage") == "damage (hp)"
+    assert problem.measured_in(UNITS) == problem
+    assert problem.measured_in(UNITS).with_bounds(damage=1.0).units == UNITS
 
 
 def test_words(plan: Plan) -> None:
@@ -83,7 +82,7 @@ def test_files_and_commands(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    text = dump_problem(with_units(small_building(bound=2.0), UNITS))
+    text = dump_problem(small_building(bound=2.0).measured_in(UNITS))
     assert "units: {time: min, damage: hp}" in text
     assert load_text(text).units == UNITS
     Path("mine.yaml").write_text(text, encoding="utf-8")

@@ -120,7 +120,7 @@ def test_a_missing_entry_is_an_error_of_the_flattening_too() -> None:
     problem = forking()
     walk = replace(problem.activities[1], cssp=corridor(("left", "centre", "end")))
     with pytest.raises(InvalidProblem, match="entered in state 'right'"):
-        Flattening(problem._derive(activities=(problem.activities[0], walk)))
+        Flattening(problem.derive(activities=(problem.activities[0], walk)))
 
 
 def test_outcomes_of_probability_zero_are_left_out() -> None:

@@ -21,6 +21,17 @@ import numpy as np
 from hcssp.cssp.arrays import IntArray
 
 
+def as_label(given: object) -> Hashable:
+    """The label that is meant: a list, as from JSON, or an array counts as a tuple.
+
+    >>> as_label([3, 4]), as_label(np.array([3, 4])), as_label("3, 4")
+    ((3, 4), (3, 4), '3, 4')
+    """
+    plain: Any = given.tolist() if isinstance(given, np.ndarray) else given
+    label: Hashable = tuple(map(as_label, plain)) if isinstance(plain, list) else plain
+    return label
+
+
 class LazyLabels(Sequence[Any]):
     """A read-only sequence whose subclasses say how long it is and make one label."""
 

@@ -313,6 +313,9 @@ class CSSP(ProblemPicture):
 
         return policy_of_rows(self, rows, extra)
 
+    limits_choices: ClassVar[Literal[False]] = False
+    """Whether one choice per event makes a difference: a flat problem has no events."""
+
     def is_limit(self, constraint: int) -> bool:
         """False: a flat problem uses no procedure."""
         return False

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 import numpy as np
 
 from hcssp.cssp.arrays import as_array
+from hcssp.cssp.labels import as_label
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.display import frame
 from hcssp.errors import InvalidProblem, UnknownName
@@ -336,8 +337,7 @@ def state_of(problem: CSSP, label: Hashable) -> int:
     UnknownName
         If there is none.
     """
-    # What was read from JSON or computed with arrays is meant as a tuple.
-    known = tuple(np.asarray(label).tolist()) if isinstance(label, list | np.ndarray) else label
+    known = as_label(label)
     if known not in problem.state_index:
         raise UnknownName("state", str(label), (str(each) for each in problem.state_labels))
     return problem.state_index[known]

@@ -144,11 +144,6 @@ def _counted(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
 
 
-def with_units(problem: HCSSP, units: Mapping[str, str]) -> HCSSP:
-    """The same problem, whose costs are measured in `units`, by the names of costs."""
-    return problem.measured_in(units)
-
-
 def expected(problem: Problem, name: str) -> str:
     """What reports call an expectation: ``expected time (s)``, or ``probability of crashed``."""
     prefix = "" if problem.probability_of(name) else "expected "

@@ -337,8 +337,12 @@ class HCSSPParts(TypedDict, total=False):
     constraints: tuple[Constraint, ...]
     name: str
     description: str
+    positions: Mapping[str, Cell]
     nesting: Nesting | None
+    units: Mapping[str, str]
     reward: Reward | None
+    drawing: Mapping[str, Floor]
+    choices_per_event: bool
 
 
 @dataclass(frozen=True)
@@ -423,22 +427,19 @@ class HCSSP(ProblemPicture):
             outcomes.append(outcome)
         return replace(choice, outcomes=tuple(outcomes))
 
-    def _derive(self, **changes: Any) -> HCSSP:
-        """The same problem with some attributes changed, which need no check."""
+    def derive(self, **changes: Unpack[HCSSPParts]) -> HCSSP:
+        """The same problem with some attributes changed, unchecked.
+
+        What was stated and what is maximised are dropped where the structure changes, unless they are given.
+        """
+        if changes.keys() & set(_STRUCTURE):
+            changes = {"nesting": None, "reward": None, **changes}
         problem = object.__new__(HCSSP)
-        problem.__dict__.update(self.__getstate__() | changes)
+        problem.__dict__.update(self.__getstate__() | dict(changes))
         if all(problem.__dict__[name] is self.__dict__[name] for name in _STRUCTURE):
             kept = (name for name in _KNOWN if name in self.__dict__)
             problem.__dict__.update((name, self.__dict__[name]) for name in kept)
         return problem
-
-    def restricted(self, **parts: Unpack[HCSSPParts]) -> HCSSP:
-        """A part of the problem, which needs no check; see :mod:`hcssp.procedure.parts`."""
-        return self._derive(**({"nesting": None, "reward": None} | dict(parts)))
-
-    def with_limits(self, constraints: Iterable[Constraint]) -> HCSSP:
-        """The same problem with constraints on its uses besides its own."""
-        return self._derive(constraints=(*self.constraints, *constraints))
 
     def __getstate__(self) -> dict[str, Any]:
         return {each.name: self.__dict__[each.name] for each in fields(self)}
@@ -651,10 +652,10 @@ class HCSSP(ProblemPicture):
             for constraint, bound in zip(self.constraints, changed, strict=True)
         )
         if self.nesting is None:
-            return self._derive(constraints=constraints)
+            return self.derive(constraints=constraints)
         stated = self.nesting.outline.constraint_names
         outline = self.nesting.outline.with_bounds({name: wanted[name] for name in stated if name in wanted})
-        return self._derive(constraints=constraints, nesting=replace(self.nesting, outline=outline))
+        return self.derive(constraints=constraints, nesting=replace(self.nesting, outline=outline))
 
     def with_activities(self, changed: Mapping[str, CSSP]) -> HCSSP:
         """The same procedure in a changed world: other problems for some activities, given by name.
@@ -672,7 +673,7 @@ class HCSSP(ProblemPicture):
             replace(each, cssp=changed[each.name]) if each.name in changed else each
             for each in self.activities
         )
-        problem = self._derive(activities=activities, reward=None)
+        problem = self.derive(activities=activities, nesting=self.nesting)
         problem.__post_init__()
         return problem
 
@@ -713,12 +714,14 @@ class HCSSP(ProblemPicture):
             activities = tuple(
                 replace(each, source=sources.get(each.name, each.source)) for each in activities
             )
-        places = self.positions if positions is None else Frozen(positions)
-        return self._derive(name=name, description=description, positions=places, activities=activities)
-
-    def drawn(self, drawing: Mapping[str, Floor]) -> HCSSP:
-        """The same problem with a drawing of its site."""
-        return self._derive(drawing=Frozen(drawing))
+        return self.derive(
+            name=name,
+            description=description,
+            positions=self.positions if positions is None else Frozen(positions),
+            activities=activities,
+            nesting=self.nesting,
+            reward=self.reward,
+        )
 
     def choosing(self, choices: Choices) -> HCSSP:
         """The same problem for plans that choose ``"per state"`` or ``"per event"``.
@@ -733,7 +736,7 @@ class HCSSP(ProblemPicture):
         """
         if choices not in get_args(Choices):
             raise UnknownName("way to choose", choices, get_args(Choices))
-        return self._derive(choices_per_event=choices == "per event")
+        return self.derive(choices_per_event=choices == "per event")
 
     @cached_property
     def limits_choices(self) -> bool:
@@ -744,7 +747,7 @@ class HCSSP(ProblemPicture):
 
     def measured_in(self, units: Mapping[str, str]) -> HCSSP:
         """The same problem; texts and pictures show the units of its costs, given by name."""
-        return self._derive(units=Frozen(units))
+        return self.derive(units=Frozen(units))
 
     def to_networkx(self) -> MultiDiGraph:
         """The procedure as a ``networkx.MultiDiGraph``; see :mod:`hcssp.procedure.model`."""
@@ -927,6 +930,7 @@ Problem = CSSP | HCSSP
 - ``with_bounds``, ``with_rows``, the flat problem with some of its rows, and ``policy``, the policy that
   takes given rows of it;
 - ``is_limit``, ``probability_of`` and ``called``: what a constraint bounds, and what reports call it;
+- ``limits_choices``, whether one choice per event is asked for and makes a difference;
 - ``is_part``, whether it has states of an implicit problem that were not expanded, and ``implicit``, that
   problem if it is known.
 
@@ -1012,7 +1016,7 @@ def refuse_choices_per_event(problem: Problem, what: str) -> None:
     UnsupportedProblem
         If it asks for that, and it makes a difference.
     """
-    if isinstance(problem, HCSSP) and problem.limits_choices:
+    if problem.limits_choices:
         raise UnsupportedProblem(
             f"{what} chooses per state, and this problem asks for one choice per event; use the exact "
             "method or budget allocation, or write 'choices: per state' (in Python "

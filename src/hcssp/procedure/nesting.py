@@ -295,7 +295,7 @@ def expand(nesting: Nesting) -> HCSSP:
     own, found = limits(written_out)
     if found:
         raise InvalidProblem(found)
-    return written_out.with_limits(own) if own else written_out
+    return written_out.derive(constraints=(*written_out.constraints, *own)) if own else written_out
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ def part_of(problem: HCSSP, choices: BoolArray, *, only_likely: bool = False) ->
         {each: new for new, each in enumerate(every)}
         for every in (np.flatnonzero(reached).tolist(), kept, activities)
     )
-    part = problem.restricted(
+    part = problem.derive(
         events=tuple(problem.events[event] for event in new_event),
         start=new_event[problem.start],
         end=new_event[problem.end],
@@ -460,7 +460,7 @@ class _Maker:
                 outcomes = tuple(self._outcome(outcome, state, place) for outcome in choice.outcomes)
                 self._choices.append(Choice(place[state], choice.name, outcomes))
                 self._rows.append(row)
-        new = problem.restricted(
+        new = problem.derive(
             events=tuple(self._name(state) for state in events),
             start=place[flattening.start],
             end=place[flattening.end],

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hcssp.cssp.labels import as_label
 from hcssp.cssp.model import IntArray
 from hcssp.cssp.policy import (
     MOST_SHOWN,
@@ -189,8 +190,7 @@ class ProcedurePolicy(RowPolicy[HCSSP]):
             If the event is not entered in that state, or in several and none is named.
         """
         index = self.problem.event_index(event)
-        # What was read from JSON is meant as a tuple.
-        label = tuple(entry) if isinstance(entry, list) else entry
+        label = as_label(entry)
         entries = [known for number, known in self.problem.flattening.event_states if number == index]
         if label not in entries:
             raise InvalidProblem([_wrong_entry(event, label, entries)])

@@ -422,7 +422,8 @@ def with_probability(problem: HCSSP | CSSP, name: str, *, of: What, at_most: flo
         for index, activity in enumerate(counted.activities)
         if name in activity.cssp.cost_names
     }
-    return counted.with_limits([Constraint(name, float(at_most), at, probability_of=what)])
+    bound = Constraint(name, float(at_most), at, probability_of=what)
+    return counted.derive(constraints=(*counted.constraints, bound))
 
 
 def _check_probability(problem: HCSSP, name: str, at_most: float) -> None:

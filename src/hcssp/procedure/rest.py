@@ -32,6 +32,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hcssp.cssp.grid import GridWorld
+from hcssp.cssp.labels import as_label
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.product import Level, LevelLabel, LevelLabels, base_of, listed_by_level, with_used
 from hcssp.errors import BudgetSpent, InvalidProblem, UnknownName
@@ -213,14 +214,14 @@ def rest_of(problem: HCSSP, position: Position, left: Mapping[str, float]) -> HC
     uses = tuple(_placed(use, part, begun) for use, begun in zip(problem.uses, under_way, strict=True))
     constraints = _constraints(problem, position, part, left)
     stated = tuple(each for each in constraints if each.per is None)
-    rest = rest.restricted(
+    rest = rest.derive(
         constraints=stated,
         name=f"rest of {problem.name}" if problem.name else "",
         description=f"what is left from {describe(problem, position)} on",
     )
     if len(stated) == len(constraints):
         return rest
-    return rest.restricted(constraints=constraints, nesting=Nesting(rest, {}, uses))
+    return rest.derive(constraints=constraints, nesting=Nesting(rest, {}, uses))
 
 
 def describe(problem: HCSSP, position: Position) -> str:
@@ -248,7 +249,7 @@ def _begun(problem: HCSSP, position: Position) -> HCSSP:
     """The procedure that starts at a position, with all that it had before."""
     if position.activity is None or position.state is None:
         if position.entry is None:
-            return problem.restricted(start=position.event)
+            return problem.derive(start=position.event)
         # A step that hands over the label with which the event was entered.
         step = free_step("enter", problem.primary_name, [position.entry])
         activity = replace(step, cssp=_started(step.cssp, 0), entries={})
@@ -264,7 +265,7 @@ def _begun(problem: HCSSP, position: Position) -> HCSSP:
     while name in problem.events:
         name += "'"
     here = problem.num_events
-    return problem.restricted(
+    return problem.derive(
         events=(*problem.events, name),
         start=here,
         activities=(*problem.activities, activity),
@@ -297,7 +298,7 @@ def _renamed(part: Part, begun: int, position: Position) -> HCSSP:
     activities = list(rest.activities)
     place = part.activities.index(begun)
     activities[place] = replace(activities[place], name=activities[place].name + UNDER_WAY)
-    return rest.restricted(activities=tuple(activities))
+    return rest.derive(activities=tuple(activities))
 
 
 def _placed(use: Use, part: Part, begun: bool) -> Use:
@@ -398,7 +399,7 @@ def readings(problem: HCSSP, at: Place) -> list[tuple[str, Hashable | None]]:
     """
     found: list[tuple[str, Hashable | None]] = []
     if isinstance(at, tuple) and len(at) == 2 and isinstance(at[0], str):
-        found.append((at[0], tuple(at[1]) if isinstance(at[1], list) else at[1]))
+        found.append((at[0], as_label(at[1])))
     if isinstance(at, str):
         if at in problem.events:
             found.append((at, None))

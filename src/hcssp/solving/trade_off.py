@@ -375,12 +375,12 @@ def _narrow(points: list[CurvePoint], memory: Memory, gap: float, deadline: floa
         point = points[index]
         seconds = (deadline - now) / (len(open_points) - left)
         start = point.plan if point.plan.found else None
-        plan = solve(point.plan.problem, gap=gap, time_limit=seconds, start=start, memory=memory)
-        if plan.ending.reason is Reason.INTERRUPTED:
-            raise KeyboardInterrupt
-        points[index] = replace(
-            point, plan=replace(_at_least(plan, point.stochastic), prices=point.plan.prices)
-        )
+        with suppress(OutOfTime), until(deadline + LATER):
+            plan = solve(point.plan.problem, gap=gap, time_limit=seconds, start=start, memory=memory)
+            if plan.ending.reason is Reason.INTERRUPTED:
+                raise KeyboardInterrupt
+            plan = replace(_at_least(plan, point.stochastic), prices=point.plan.prices)
+            points[index] = replace(point, plan=plan)
 
 
 # The stochastic curve: tangents.

@@ -195,7 +195,7 @@ def problem_document(problem: HCSSP) -> dict[str, Any]:
     model, drawing, per_event = _writable_model(problem), problem.drawing, problem.choices_per_event
     if model is not None:
         # Procedures that run inside are written out, as they are where levels are carried.
-        problem = model.problem.restricted(reward=problem.reward)
+        problem = model.problem.derive(reward=problem.reward, nesting=None)
     used = [procedure for procedure, _ in used_procedures(problem)]
     for each in (problem, *used):
         _check_names(each.outline)

@@ -678,7 +678,9 @@ def _load(
         bounded = bounded.choosing(read.procedure.choices)
         if inside:
             read.procedure.where("choices").wrong(_CHOICES_INSIDE)
-    bounded = bounded.drawn({level: _floor(floor) for level, floor in (read.drawing or {}).items() if floor})
+    bounded = bounded.derive(
+        drawing={level: _floor(floor) for level, floor in (read.drawing or {}).items() if floor}
+    )
     findings.raise_if_any()
     if read.maximise is None:
         return bounded
