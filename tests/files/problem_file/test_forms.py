@@ -46,7 +46,7 @@ def read(
     """What a form makes of a value, and what it says about it."""
     findings = Findings("it")
     field = Field.root(parse_document(json.dumps(value), findings, Limits(), json=True), findings)
-    made = form.read(replace(field, parameters=Parameters(parameters or {})))
+    made = form.read(replace(field, parameters=Parameters(parameters or {}, frozenset(CAPACITIES))))
     try:
         findings.raise_if_any()
     except InvalidProblem as error:
@@ -158,7 +158,8 @@ SAMPLES: list[Any] = yaml.safe_load("""
 {x: {exit: {y: 0.5}}}, {x: {at_most: 1}}, [{at: [1, 2, 3, 4], exit: {y: 0.5}}], {to: {x: y}}]
 """)
 LEAVES = SCALARS | st.sampled_from(SAMPLES)
-KEYS = st.sampled_from(["at", "probability", "to", "costs", "runs", "left", "right", "x"])
+CAPACITIES = ["at", "probability", "to", "costs", "runs", "left", "right", "x"]
+KEYS = st.sampled_from(CAPACITIES)
 VALUES = LEAVES | st.lists(LEAVES, max_size=4) | st.dictionaries(KEYS, LEAVES, max_size=3)
 
 

@@ -215,15 +215,18 @@ _RESERVED = ("inf", "nan")
 
 @dataclass(frozen=True)
 class Parameters:
-    """The values that names stand for.
+    """What a document says before everything else.
 
     Attributes
     ----------
     values
-        By name.
+        The values that names stand for.
+    capacities
+        The costs that can be less than 0, because a capacity is given back.
     """
 
     values: Mapping[str, Fraction] = field(default_factory=dict)
+    capacities: frozenset[str] = frozenset()
 
     def evaluate(self, text: str) -> Fraction:
         """The exact value of an expression.

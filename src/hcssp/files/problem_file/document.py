@@ -27,7 +27,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, ClassVar, NoReturn
@@ -423,11 +423,6 @@ class Field:
             key: Field(value, (way, key), lines[key], findings, parameters)
             for key, value in node.entries.items()
         }
-
-    def key(self, key: str) -> Field:
-        """One of the keys of a mapping as a value of its own."""
-        member = self.at(key)
-        return replace(member, node=Scalar(key, member.line, key, member.line))
 
     def __contains__(self, key: str) -> bool:
         return isinstance(self.node, Entries) and key in self.node.entries

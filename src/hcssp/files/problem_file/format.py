@@ -7,9 +7,11 @@ lie inside, probabilities sum to one) is found when the problem is made of it.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from math import inf
 from typing import ClassVar, get_args
 
+from hcssp.files.problem_file.document import Field
 from hcssp.files.problem_file.schema import (
     Definitions,
     Form,
@@ -48,7 +50,19 @@ PROBABILITY = number("a probability between 0 and 1", 0, 1).defined("probability
 
 COST = number(f"a cost: a number from 0 to {LARGEST_COST:g}", 0, LARGEST_COST).defined("cost")
 
-AMOUNT = number(COST.what, -LARGEST_COST, LARGEST_COST).defined(
+_ANY_AMOUNT = number(COST.what, -LARGEST_COST, LARGEST_COST)
+
+
+def _take_amount(field: Field) -> float | None:
+    """A cost, or less than 0 if the key of the field is a capacity."""
+    value = _ANY_AMOUNT.take(field)
+    if value is None or value >= 0.0 or (field.way and field.way[1] in field.parameters.capacities):
+        return value
+    field.expected(COST.what, "; only a capacity can be given back")
+    return None
+
+
+AMOUNT = replace(_ANY_AMOUNT, take=_take_amount).defined(
     "amount", f"A cost from 0 to {LARGEST_COST:g}, or less than 0 if a capacity is given back."
 )
 

@@ -645,7 +645,8 @@ def _load(
     document = Field.root(parse_document(text, findings, limits, json=json), findings)
     _check_format(document)
     parameters = _parameters(document, around or NO_PARAMETERS, settings)
-    document = replace(document, parameters=parameters)
+    capacities = frozenset(document.at("capacities").members() if "capacities" in document else ())
+    document = replace(document, parameters=replace(parameters, capacities=capacities))
     read = PROBLEM.read(document)
     if read is None or read.costs is None or read.activities is None:
         # Without the costs everything else would be called wrong.

@@ -13,7 +13,7 @@ Capacities are named where costs are. A negative use gives back, which costs can
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import fsum, prod
 from pathlib import Path
@@ -37,7 +37,6 @@ from hcssp.files.problem_file.document import (
     read_beside,
 )
 from hcssp.files.problem_file.format import (
-    COST,
     GRID,
     OTHER_NUMBERS,
     TABLE,
@@ -124,36 +123,6 @@ class Carried:
             for violation in error.violations:
                 document.at("capacities").wrong(violation)
             return None
-
-
-def note_negative(part: Model, capacities: Collection[str]) -> None:
-    """Note the costs of a grid or a table that are less than 0 and no capacities."""
-    for where, costs in _costs(part):
-        for name, cost in costs.items():
-            negative = isinstance(cost, float) and cost < 0.0
-            if negative and name not in capacities:
-                where.at(name).expected(COST.what, "; only a capacity can be given back")
-
-
-def _costs(part: Model) -> Iterator[tuple[Field, Mapping[str, object]]]:
-    """All costs of a grid or a table, and where they stand."""
-    for actions in (part.table or {}).values():
-        for action in (actions or {}).values():
-            if action is not None and action.costs:
-                yield action.where("costs"), action.costs
-            if action is not None:
-                for reached, extra in (action.arrival_costs or {}).items():
-                    yield action.where("arrival_costs", reached), extra or {}
-    grid = part.grid
-    if grid is not None and isinstance(grid.step_cost, dict):
-        yield grid.where("step_cost"), grid.step_cost
-    if isinstance(grid, DrawnGrid):
-        for letter, costs in (grid.hazards or {}).items():
-            yield grid.where("hazards", letter), costs or {}
-    elif isinstance(grid, ListedGrid):
-        for area in grid.hazards or ():
-            if area is not None and area.costs:
-                yield area.where("costs"), area.costs
 
 
 @dataclass(frozen=True, eq=False)
@@ -762,7 +731,6 @@ class ActivityReader:
         return None if model is None else replace(model, capacities=capacities)
 
     def _read_model(self, part: Model, costs: tuple[str, ...]) -> GridModel | TableModel | None:
-        note_negative(part, self.carried.names)
         if part.grid is not None:
             return read_grid(part.grid, costs, self._limits)
         if part.table is not None:
@@ -785,7 +753,7 @@ class ActivityReader:
 
         most = self._limits.transitions
         if part.file.lower().endswith(".csv"):
-            return read_csv_table(text, costs, wrong, most, self.carried.names, part.place.parameters)
+            return read_csv_table(text, costs, wrong, most, part.place.parameters)
         return read_drn_table(text, costs, wrong, most)
 
     def _read_model_file(self, part: Model, name: str, costs: tuple[str, ...]) -> TableModel | None:

@@ -30,10 +30,10 @@ import csv
 import re
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from math import isnan, nan
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -322,7 +322,6 @@ def read_csv_table(
     cost_names: tuple[str, ...],
     wrong: Wrong,
     most: int,
-    capacities: Collection[str] = (),
     parameters: Parameters = NO_PARAMETERS,
 ) -> TableModel | None:
     """The table of a CSV file; None, and the mistakes noted, if it cannot be read.
@@ -337,10 +336,8 @@ def read_csv_table(
         Notes a mistake.
     most
         How many transitions there may be.
-    capacities
-        The costs that can be given back.
     parameters
-        What the names in numbers stand for.
+        What the names in numbers stand for, and which costs can be given back.
     """
     lines = _lines(text, wrong)
     header = next(lines, None)
@@ -350,8 +347,9 @@ def read_csv_table(
     columns = _columns(header[0], header[1], cost_names, wrong)
     if columns is None:
         return None
+    # Texts that come again and again are looked at once.
+    readers = [(name, at, cache(_reader(name, parameters))) for name, at in columns.items()]
     draft = TableDraft(cost_names, wrong)
-    fields_of = _Fields(columns, cost_names, wrong, capacities, parameters)
     rows: dict[tuple[str, str], int] = {}
     free = [0.0] * len(cost_names)
     found: list[int] = []
@@ -363,18 +361,27 @@ def read_csv_table(
         if count > most:
             wrong(line, "", f"the table has more than the {most:,} transitions that are allowed")
             return None
-        read = fields_of.read(line, fields)
-        if read is None:
+        if len(fields) != len(columns):
+            wrong(line, "", f"{len(fields)} columns instead of {len(columns)}")
             unreadable = True
             continue
-        state, action, successor, probability, costs = read
+        values: dict[str, Any] = {}
+        for name, at, read in readers:
+            try:
+                values[name] = read(fields[at])
+            except _Unreadable as error:
+                wrong(line, name, str(error))
+        if len(values) < len(readers):
+            unreadable = True
+            continue
+        state, action = values["state"], values["action"]
         row = rows.get((state, action))
         if row is None:
             row = rows[state, action] = draft.row(draft.state(state, listed=True), action, free, line)
         found.append(row)
-        reached.append(successor)
-        probabilities.append(probability)
-        paid += costs
+        reached.append(values["next"])
+        probabilities.append(values["probability"])
+        paid += [values.get(name, 0.0) for name in cost_names]
     if not found:
         if not unreadable:
             wrong(header[0], "", "the table has no transitions")
@@ -384,70 +391,26 @@ def read_csv_table(
     return draft.model()
 
 
-class _Fields:
-    """Reads the fields of lines; texts that come again and again are looked at once."""
+class _Unreadable(Exception):
+    """A text cannot stand in a column; the message says why."""
 
-    def __init__(
-        self,
-        columns: Mapping[str, int],
-        cost_names: tuple[str, ...],
-        wrong: Wrong,
-        capacities: Collection[str],
-        parameters: Parameters,
-    ) -> None:
-        self._capacities = capacities
-        self._parameters = parameters
-        self._columns = columns
-        self._state, self._action, self._next, self._probability = (columns[name] for name in COLUMNS)
-        self._wrong = wrong
-        self._names: dict[str, str] = {}
-        self._chances: dict[str, float] = {}
-        self._numbers: dict[str, float] = {"": 0.0}
-        self._given_back: dict[str, float] = {"": 0.0}
-        self._costs = [
-            (columns.get(name), self._given_back if name in capacities else self._numbers)
-            for name in cost_names
-        ]
 
-    def read(self, line: int, fields: list[str]) -> tuple[str, str, str, float, list[float]] | None:
-        """State, action, next state, probability and costs; None, and the mistakes noted, if unreadable."""
-        if len(fields) != len(self._columns):
-            self._wrong(line, "", f"{len(fields)} columns instead of {len(self._columns)}")
-            return None
-        names = self._names
-        try:
-            return (
-                names[fields[self._state]],
-                names[fields[self._action]],
-                names[fields[self._next]],
-                self._chances[fields[self._probability]],
-                [0.0 if column is None else known[fields[column]] for column, known in self._costs],
-            )
-        except KeyError:
-            # Some text is new; now all are looked at, so that all mistakes of the line are noted.
-            learnt = [self._learn(line, column, fields[at]) for column, at in self._columns.items()]
-            return self.read(line, fields) if all(learnt) else None
+def _reader(column: str, parameters: Parameters) -> Callable[[str], str | float]:
+    """What reads the texts of a column: names, probabilities or costs."""
 
-    def _learn(self, line: int, column: str, text: str) -> bool:
-        """Whether a text may stand in a column; if so it is known from now on."""
-        if column in COLUMNS[:3]:
-            problem = name_problem(text.strip())
-            if problem is None:
-                self._names[text] = text.strip()
-        else:
-            most, what, known = 1.0, "a probability between 0 and 1", self._chances
-            if column != "probability":
-                most, what, known = LARGEST_COST, f"a number from 0 to {LARGEST_COST:g}", self._numbers
-            least = -LARGEST_COST if column in self._capacities else 0.0
-            known = self._given_back if least else known
-            if text in known:
-                return True
-            value, problem = _number(text.strip(), least, most, what, self._parameters)
-            if value is not None:
-                known[text] = value
+    def name(text: str) -> str:
+        problem = name_problem(text.strip())
         if problem is not None:
-            self._wrong(line, column, problem)
-        return problem is None
+            raise _Unreadable(problem)
+        return text.strip()
+
+    if column in COLUMNS[:3]:
+        return name
+    if column == "probability":
+        return partial(_number, 0.0, 1.0, "a probability between 0 and 1", parameters)
+    least = -LARGEST_COST if column in parameters.capacities else 0.0
+    cost = partial(_number, least, LARGEST_COST, f"a number from 0 to {LARGEST_COST:g}", parameters)
+    return lambda text: cost(text) if text else 0.0
 
 
 def _lines(text: str, wrong: Wrong) -> Iterator[tuple[int, list[str]]]:
@@ -466,41 +429,42 @@ def _columns(
 ) -> dict[str, int] | None:
     """Where each column stands."""
     known = (*COLUMNS, *cost_names)
-    columns: dict[str, int] = {}
-    sound = True
-    for position, title in enumerate(header):
-        name = title.strip()
-        if name not in known:
-            wrong(line, name[:60], f"there is no such column; {did_you_mean(name, known)}")
-            sound = False
-        elif name in columns:
-            wrong(line, name, "this column stands here a second time")
-            sound = False
-        columns[name] = position
-    for name in COLUMNS:
-        if name not in columns:
-            wrong(line, "", f"the column {name!r} is missing; the first line must name the columns")
-            sound = False
-    return columns if sound else None
+    columns = {title.strip(): position for position, title in enumerate(header)}
+    titles = [*map(str.strip, header)]
+    mistakes = [
+        (name[:60], f"there is no such column; {did_you_mean(name, known)}")
+        for name in columns
+        if name not in known
+    ]
+    mistakes += [
+        (name, "this column stands here a second time") for name in columns if titles.count(name) > 1
+    ]
+    mistakes += [
+        ("", f"the column {name!r} is missing; the first line must name the columns")
+        for name in COLUMNS
+        if name not in columns
+    ]
+    for name, why in mistakes:
+        wrong(line, name, why)
+    return None if mistakes else columns
 
 
-def _number(
-    text: str, least: float, most: float, what: str, parameters: Parameters
-) -> tuple[float | None, str | None]:
-    """A number from `least` to `most`, perhaps computed; and what is wrong with anything else."""
-    short = len(text) < _LONGEST_FIELD and "_" not in text
-    message = f"{text[:60]!r}"
+def _number(least: float, most: float, what: str, parameters: Parameters, given: str) -> float:
+    """A number from `least` to `most`, perhaps computed."""
+    text = given.strip()
+    shown = f"{text[:60]!r}"
     try:
-        value = float(text) if short else nan
+        value = float(text) if len(text) < _LONGEST_FIELD and "_" not in text else nan
     except ValueError:
         value = nan
     if isnan(value) and looks_like_expression(text):
         try:
-            value = float(parameters.evaluate(text))
-            message = parameters.described(text)
+            value, shown = float(parameters.evaluate(text)), parameters.described(text)
         except ExpressionError as error:
-            return None, f"{message} is not {what}: {error}"
-    return (value, None) if least <= value <= most else (None, f"{message} is not {what}")
+            raise _Unreadable(f"{shown} is not {what}: {error}") from error
+    if least <= value <= most:
+        return value
+    raise _Unreadable(f"{shown} is not {what}")
 
 
 def read_drn_table(text: str, cost_names: tuple[str, ...], wrong: Wrong, most: int) -> TableModel | None:
