@@ -270,11 +270,11 @@ _KEYS = (":parameters", ":precondition", ":effect")
 
 
 def _action(section: Brackets) -> Action:
-    name = str(section[1]) if len(section) > 1 else ""
-    given = dict(zip(section[2::2], section[3::2], strict=False))
+    name = written(section[1]) if len(section) > 1 else ""
+    given = {written(key): value for key, value in zip(section[2::2], section[3::2], strict=False)}
     for key in section[2::2]:
         if key not in _KEYS or key not in given:
-            why = f"{written(key)!r} is none of {', '.join(_KEYS)} with its value"
+            why = f"{written(key)[:60]!r} is none of {', '.join(_KEYS)} with its value"
             raise InvalidProblem(f"line {key.line}: action {name!r}: {why}")
     parameters = typed(given.get(_KEYS[0], Brackets(section.line)))
     return Action(name, parameters, given.get(_KEYS[1]), given.get(_KEYS[2]))

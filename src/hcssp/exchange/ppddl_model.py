@@ -28,12 +28,12 @@ from hcssp.cssp.preprocessing import with_giving_up
 from hcssp.errors import InvalidProblem, UnsupportedProblem, did_you_mean
 from hcssp.exchange.ppddl_grounding import (
     Atom,
-    AtomGroups,
     Effect,
     Happening,
     Situation,
     Test,
     Vocabulary,
+    atom_groups,
     constant,
     shown,
 )
@@ -418,7 +418,7 @@ class PpddlModel:
         )
         situations: Any = found.state_labels
         labels = tuple(map(self.label, situations))
-        return found.derive(state_labels=labels, name=self.name, groups=AtomGroups(labels))
+        return found.derive(state_labels=labels, name=self.name, groups=atom_groups(labels))
 
     def implicit(
         self,
