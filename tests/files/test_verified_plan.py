@@ -61,7 +61,7 @@ def test_what_a_certificate_proves_is_verified(folder: Path, exact: bool) -> Non
     assert quality_of(verified) == "verified optimal"
     how = "in integers throughout" if exact else "in outward-rounded arithmetic"
     words = what_is_proven(verified)
-    assert words.startswith("It is verified that no deterministic plan that keeps the same bounds has")
+    assert words.startswith("Verified: the best deterministic plan has an expected")
     assert words.endswith(f"for problem {by.fingerprint[:12]}, {how}.")
     assert "Verified\n  the best deterministic plan" in str(verified)
     # A search may rely on it.
@@ -114,7 +114,7 @@ def test_evaluate_calls_a_claim_a_claim_and_a_proof_verified(
     assert main([*map(str, arguments), "--certificate", str(folder / "proof.cert"), "-q"]) == 0
     printed = capsys.readouterr().out
     assert "(a claim, not checked here)" not in printed
-    assert "Verified\n  It is verified that no deterministic plan" in printed
+    assert "Verified\n  the best deterministic plan has" in printed
 
 
 def page_of(path: Path) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def test_a_report_says_verified_or_claimed(folder: Path, capsys: pytest.CaptureF
     (shown,) = page_of(page)["plans"]
     assert shown["word"] == "verified"
     assert "verified optimal" in shown["brief"]
-    assert shown["words"][1].startswith("It is verified that no deterministic plan")
+    assert shown["words"][1].startswith("Verified: the best deterministic plan has")
 
 
 def test_what_the_page_itself_proves_is_proven_whatever_the_file_claims(

@@ -67,3 +67,8 @@ class Certificate:
     same: tuple[int, ...] = ()
     dominated: tuple[tuple[int, int, int], ...] = ()
     extra: Extra = ()
+
+    def __repr__(self) -> str:
+        least = min((bound for _, bound in self.leaves), default=float("-inf"))
+        sizes = f"{len(self.leaves)} leaves, {len(self.potentials)} potentials"
+        return f"<Certificate: no plan costs less than {least:.10g}, {sizes}>"

@@ -21,9 +21,12 @@ from hcssp.procedure import HCSSP
 from hcssp.procedure.description import Aim
 from hcssp.reports import page
 from hcssp.reports.charts import bound_on
-from hcssp.reports.figures import Measure, given, in_table, percent, rounded, rounded_down, rounded_up
+from hcssp.reports.figures import Measure, given, percent, rounded, rounded_down, rounded_up
 from hcssp.reports.page_data import page_data
 from hcssp.reports.plan_text import what_is_proven
+from hcssp.reports.results_text import alternatives_table, proven_limit, reasons_table
+from hcssp.solving.best_plans import BestPlans
+from hcssp.solving.lagrangian import Lagrangian
 from hcssp.solving.sweep import Sweep
 from hcssp.solving.trade_off import TradeOff
 from hcssp.solving.why import Reasons, reported_costs
@@ -125,6 +128,10 @@ def html(result: Card) -> str:
             return robustness_html(result)
         case Reasons():
             return reasons_html(result)
+        case BestPlans():
+            return alternatives_html(result)
+        case Lagrangian():
+            return lagrangian_html(result)
     raise TypeError(f"there is no card of {type(result).__name__}")
 
 
@@ -253,19 +260,36 @@ def _share(share: float) -> str:
 
 def reasons_html(reasons: Reasons) -> str:
     """What each alternative would cost if it were taken once, and what is proven if it were always taken."""
-    aim = Aim.of(reasons.plan.problem)
-    worse, rounding = ("above", rounded_up) if aim.greatest else ("below", rounded_down)
+    aim, plans = Aim.of(reasons.plan.problem), [reasons.plan, *(each.best for each in reasons.alternatives)]
+    (head, *rows), notes = reasons_table(reasons)
+    head = ["taken once", *head[1:], f"taken always: proven not {'above' if aim.greatest else 'below'}"]
+    rows = [[*row, proven_limit(aim, plan.lower_bound)] for row, plan in zip(rows, plans, strict=True)]
+    return card(f"At {reasons.place} the plan takes {reasons.chosen}", head, rows, "; ".join(notes))
 
-    def proven(plan: Plan) -> str:
-        return rounding(aim.limit(plan.lower_bound)) if isfinite(plan.lower_bound) else "-"
 
-    rows: list[Cells] = [
-        (reasons.chosen, *map(in_table, aim.reported(reported_costs(reasons.plan))), proven(reasons.plan))
+def alternatives_html(found: BestPlans) -> str:
+    """The best plans, each with its costs."""
+    if not found.plans:
+        return card(repr(found), ("plan",), ())
+    (head, *rows), note = alternatives_table(found)
+    return card(f"{len(found)} best plans", head, rows, note)
+
+
+def lagrangian_html(found: Lagrangian) -> str:
+    """The policies over the multiplier of a bound."""
+    rows = [
+        ("-" if line.rank is None else line.rank, rounded(line.cost), rounded(line.use), _yes(line.feasible))
+        for line in found.lines
     ]
-    for each in reasons.alternatives:
-        once = ["-"] * len(aim.names) if each.once is None else map(in_table, aim.reported(each.once))
-        mark = "" if each.once is None or each.keeps_bounds else " (*)"
-        rows.append((f"{each.action}{mark}", *once, proven(each.best)))
-    head = ("taken once", *aim.names, f"taken always: proven not {worse}")
-    note = "(*) breaks a bound." if any(str(row[0]).endswith(" (*)") for row in rows) else ""
-    return card(f"At {reasons.place} the plan takes {reasons.chosen}", head, rows, note)
+    head = (
+        "policy of stage 2",
+        f"expected {found.cost_name}",
+        f"expected {found.constraint}",
+        "keeps bounds",
+    )
+    interval = f"[{rounded_down(found.lower_bound)}, {rounded_up(found.upper_bound)}]"
+    return card(repr(found)[1:-1], head, rows, f"The optimum is in {interval}. plot() draws them.")
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"

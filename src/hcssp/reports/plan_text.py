@@ -18,7 +18,7 @@ import numpy as np
 
 from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.contract.proof import Infeasible, Interval, Reason, Status, Trace, Verification
-from hcssp.cssp.model import CSSP, RewardInterval
+from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.product import base_of, joined_by_level
 from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
@@ -61,54 +61,34 @@ def what_it_costs(problem: HCSSP, costs: Mapping[str, float]) -> str:
 
 
 def what_is_proven(plan: Plan) -> str:
-    """The interval, and whether it was proven, verified or merely claimed, in a sentence or two."""
-    lower_bound, upper_bound = plan.lower_bound, plan.upper_bound
-    if not isfinite(lower_bound):
-        return what_is_claimed(plan) or "Nothing is proven about how much better another plan could be."
-    verification = verification_of(plan)
-    reward = plan.reward
-    own = f"{rounded_up(upper_bound)} at most" if reward is None else rounded(reward.value)
-    sentence = (
-        f"It is {'proven' if verification is None else 'verified'} that {_no_plan_below(plan, lower_bound)}; "
-        f"this plan's is {own}. "
-    )
-    if reward is not None and reward.gap > OPTIMALITY_TOLERANCE:
-        sentence += (
-            f"A better plan, if there is one, has {rounded_up(reward.at_most - reward.value)} more at most."
-        )
-    elif plan.status is Status.OPTIMAL or reward is not None:
-        sentence += "To that precision no better plan exists: the plan is optimal."
-    else:
-        sentence += f"A better plan, if there is one, saves {percent(plan.gap)} at most."
-    return sentence if verification is None else f"{sentence} {verification.in_words}"
+    """What a terminal prints of the proof, as one text; what the plan's file claims if nothing is proven."""
+    if not isfinite(plan.lower_bound) and (claimed := what_is_claimed(plan)):
+        return claimed
+    return f"{proof_heading(plan)}: {'; '.join(each.rstrip('.') for each in proven_lines(plan))}."
+
+
+def proof_heading(plan: Plan) -> str:
+    """Whether the solver has proven something, or the checker has verified it."""
+    return "Proven" if verification_of(plan) is None else "Verified"
 
 
 def what_is_claimed(plan: Plan) -> str:
     """What the plan's file says was proven, as what it is: a claim. Nothing if it says nothing."""
-    claim = plan.claim
+    claim, problem = plan.claim, plan.problem.procedure
     if claim is None or not isfinite(claim.lower_bound):
         return ""
+    name, limit = Aim.of(problem).name, worse_than(Aim.of(problem), claim.lower_bound)
+    worse = f"{an_expected(name)} {in_unit(problem, name, limit)}"
     return (
-        f"The plan's file claims that {_no_plan_below(plan, claim.lower_bound)}. That was not checked here: "
-        "a certificate, or a search, would do."
+        f"The plan's file claims that no {plan.policies} plan that keeps the bounds has {worse}. That was "
+        "not checked here: a certificate, or a search, would do."
     )
 
 
-def _no_plan_below(plan: Plan, lower_bound: float) -> str:
-    problem = plan.problem.procedure
-    kept = " that keeps the same bounds" if np.isfinite(problem.bounds).any() else ""
-    least = rounded_down(lower_bound)
-    if problem.reward is not None:
-        reward = problem.reward
-        most = in_unit(problem, reward.name, rounded_up(reward.at_most(lower_bound)))
-        return f"no {_kind(plan)}{kept} has {an_expected(reward.name)} above {most}"
-    primary = problem.primary_name
-    return f"no {_kind(plan)}{kept} has {an_expected(primary)} below {in_unit(problem, primary, least)}"
-
-
-def _kind(plan: Plan) -> str:
-    """The plans that the proof is about."""
-    return "deterministic plan" if plan.policies == "deterministic" else "plan, not even a randomised one,"
+def worse_than(aim: Aim, lower_bound: float) -> str:
+    """What no plan reaches, given a lower bound: ``below 3.2``, or ``above`` where a reward is maximised."""
+    limit = aim.limit(lower_bound)
+    return f"above {rounded_up(limit, 6)}" if aim.greatest else f"below {rounded_down(limit, 6)}"
 
 
 def random_choices(plan: Plan) -> dict[str, dict[str, float]]:
@@ -672,9 +652,9 @@ def plan_in_words(plan: Plan, style: Style | None = None, name: str = "") -> str
         if chances := _random_lines(plan):
             blocks.append(emphasis.strong("Random choices") + "\n" + chances)
     blocks.append(emphasis.strong("Bounds") + "\n" + _bound_lines(solved))
-    verification = verification_of(plan)
-    heading = "Proven" if verification is None else "Verified"
-    blocks.append(emphasis.strong(heading) + "\n" + _proven(solved))
+    blocks.append(
+        emphasis.strong(proof_heading(plan)) + "".join(f"\n  {each}" for each in proven_lines(plan))
+    )
     claimed = what_is_claimed(plan) if plan.found and not isfinite(plan.lower_bound) else ""
     if claimed:
         blocks.append(emphasis.strong("Claimed") + f"\n  {claimed}")
@@ -893,54 +873,40 @@ def _bound_lines(plan: ProcedurePlan) -> str:
     return "\n".join(lines) or "  there are none"
 
 
-def _proven(plan: ProcedurePlan) -> str:
-    problem, name = plan.problem, plan.problem.primary_name
-    primary = an_expected(name)
-    lower, upper = plan.lower_bound, plan.upper_bound
-    if plan.reward is not None and isfinite(lower):
-        lines = _reward_lines(plan, plan.reward, problem)
-    elif isfinite(upper) and isfinite(lower):
+def proven_lines(plan: Plan) -> list[str]:
+    """What is proven, verified or known about the best plan, a clause each."""
+    problem = plan.problem.procedure
+    aim = Aim.of(problem)
+    own, limit = aim.judged(plan.upper_bound), aim.limit(plan.lower_bound)
+    primary, known = an_expected(aim.name), isfinite(plan.upper_bound)
+    if known and isfinite(limit):
+        between_both = between(*sorted((own, limit)))
         lines = [
-            f"  the best {plan.policies} plan has {primary} {in_unit(problem, name, between(lower, upper))}",
-            f"  this plan is {_quality(plan)}",
+            f"the best {plan.policies} plan has {primary} {in_unit(problem, aim.name, between_both)}",
+            f"this plan is {_quality(plan, aim)}",
         ]
-    elif isfinite(upper):
-        figure = in_unit(problem, name, rounded(upper, 6))
-        lines = [f"  only that this plan keeps its bounds and has {primary} of {figure}"]
-    elif isfinite(lower):
-        figure = in_unit(problem, name, rounded_down(lower, 6))
-        lines = [f"  no plan has {primary} below {figure}; no plan is known yet"]
-    elif plan.status == Status.INFEASIBLE:
-        lines = [f"  {plan.message}"]
+    elif known:
+        figure = in_unit(problem, aim.name, rounded(own, 6))
+        lines = [f"only that this plan keeps its bounds and has {primary} of {figure}"]
+    elif isfinite(limit):
+        worse = in_unit(problem, aim.name, worse_than(aim, plan.lower_bound))
+        lines = [f"no plan has {primary} {worse}; no plan is known yet"]
     else:
-        lines = ["  nothing yet"]
-    randomised = randomised_optimum(plan)
+        lines = [plan.message if plan.status is Status.INFEASIBLE else "nothing yet"]
     verification = verification_of(plan)
-    if randomised:
-        lines.append(f"  {randomised}")
-    if verification is not None:
-        lines.append(f"  {verification.in_words}")
-    return "\n".join(lines)
-
-
-def _reward_lines(plan: Plan, proven: RewardInterval, problem: HCSSP) -> list[str]:
-    """What is proven about the reward."""
-    name = proven.name
-    most = in_unit(problem, name, rounded_up(proven.at_most, 6))
-    if not isfinite(proven.value):
-        return [f"  no plan has {an_expected(name)} above {most}; no plan is known yet"]
-    quality = "the best there is, to six digits"
-    if proven.gap > OPTIMALITY_TOLERANCE:
-        missing = proven.at_most - proven.value
-        quality = f"feasible; its {name} could be greater by at most {rounded_up(missing, 3)}"
     return [
-        f"  the best {plan.policies} plan has {an_expected(name)} "
-        + in_unit(problem, name, between(proven.value, proven.at_most)),
-        f"  this plan is {quality}",
+        *lines,
+        *filter(None, [randomised_optimum(plan), "" if verification is None else verification.in_words]),
     ]
 
 
-def _quality(plan: ProcedurePlan) -> str:
+def _quality(plan: Plan, aim: Aim) -> str:
+    reward = plan.reward
+    if reward is not None:
+        if reward.gap <= OPTIMALITY_TOLERANCE:
+            return "the best there is, to six digits"
+        missing = rounded_up(reward.at_most - reward.value, 3)
+        return f"feasible; its {aim.name} could be greater by at most {missing}"
     if plan.status is Status.OPTIMAL:
         return f"optimal (relative gap {plan.gap:.1g})"
     return f"feasible; its cost could be lower by at most {percent(plan.gap)}"

@@ -448,30 +448,28 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2f}%"
 
 
-def alternatives_in_words(found: BestPlans, style: Style) -> str:
-    """The best plans in the order of their cost, and in how many decisions each differs from the first."""
+def alternatives_table(found: BestPlans) -> tuple[list[list[str]], str]:
+    """The best plans in the order of their cost, in how many decisions each differs, and what is proven."""
     names = _costs_of_plan(found[0])
     rows = [["plan", *names, "place", "other decisions"]]
     for index, plan in enumerate(found):
         costs = _costs_of_plan(plan)
-        differences = len(found.differences(index))
-        rows.append(
-            [
-                str(index + 1),
-                *(rounded(costs[name]) for name in names),
-                "proven" if index < found.proven else "best known",
-                str(differences) if index else "",
-            ]
-        )
-    stated = f"{len(found)} best plans" if len(found) > 1 else "The only plan that was found"
-    lines = [style.strong(stated), aligned(rows)]
+        differences = str(len(found.differences(index))) if index else ""
+        place = "proven" if index < found.proven else "best known"
+        rows.append([str(index + 1), *(rounded(costs[name]) for name in names), place, differences])
+    has = ""
     if isfinite(found.others):
-        name = next(iter(names))
-        others = rounded_down(found.others)
-        lines.append(f"  No other plan that keeps the bounds has {an_expected(name)} below {others}.")
-    else:
-        lines.append("  No other plan keeps the bounds.")
-    return "\n".join(lines)
+        has = (
+            f" that keeps the bounds has {an_expected(next(iter(names)))} below {rounded_down(found.others)}"
+        )
+    return rows, f"No other plan{has or ' keeps the bounds'}."
+
+
+def alternatives_in_words(found: BestPlans, style: Style) -> str:
+    """The best plans for ``hcssp solve --alternatives``."""
+    rows, note = alternatives_table(found)
+    stated = f"{len(found)} best plans" if len(found) > 1 else "The only plan that was found"
+    return "\n".join([style.strong(stated), aligned(rows), f"  {note}"])
 
 
 def alternatives_document(found: BestPlans) -> list[dict[str, Any]]:
@@ -495,50 +493,58 @@ def _costs_of_plan(plan: Plan) -> dict[str, float]:
     return dict(zip(evaluation.cost_names, evaluation.costs.tolist(), strict=True))
 
 
+def reasons_table(reasons: Reasons) -> tuple[list[list[str]], list[str]]:
+    """What each alternative costs if it is taken once, the plan's own choice first; notes."""
+    aim, measures = _measures(reasons)
+    breaks, others = not reasons.plan.keeps_bounds(), reasons.alternatives
+    chosen = f"{reasons.chosen} (*)" if breaks else reasons.chosen
+    rows = [["", *(measure.name for measure in measures)]]
+    rows.append([chosen, *_figures(measures, aim.reported(reported_costs(reasons.plan)))])
+    for each in others:
+        mark = "" if each.once is None or each.keeps_bounds else " (*)"
+        once = ["-"] * len(measures) if each.once is None else _figures(measures, aim.reported(each.once))
+        rows.append([f"{each.action}{mark}", *once])
+    undefined = any(each.once is None for each in others)
+    notes = ["(*) breaks a bound"] if any(row[0].endswith("(*)") for row in rows) else []
+    return rows, [
+        *notes,
+        *(["- no action is defined there, or the policy would not end"] if undefined else []),
+    ]
+
+
+def _measures(reasons: Reasons) -> tuple[Aim, list[Measure]]:
+    problem = reasons.plan.problem.procedure
+    aim = Aim.of(problem)
+    return aim, [Measure.of(problem, name) for name in aim.names]
+
+
+def reasons_title(reasons: Reasons) -> str:
+    """What the plan does at a place."""
+    comes = "which it always reaches" if reasons.comes_there > 1.0 - 1e-12 else _comes(reasons.comes_there)
+    return f"At {reasons.place}, {comes}, the plan takes {reasons.chosen}."
+
+
 def reasons_in_words(reasons: Reasons, style: Style | None = None) -> str:
     """What ``hcssp why`` prints for people."""
     emphasis = style or Style()
-    problem = reasons.plan.problem
-    aim = Aim.of(problem)
-    measures = [Measure.of(problem, name) for name in aim.names]
-    names = [measure.name for measure in measures]
-    comes = "which it always reaches" if reasons.comes_there > 1.0 - 1e-12 else _comes(reasons.comes_there)
-    title = f"At {reasons.place}, {comes}, the plan takes {reasons.chosen}."
     if not reasons.alternatives:
-        return f"{emphasis.strong(title)}\n\nThere is nothing else to do."
-    costs = aim.reported(reported_costs(reasons.plan))
-    # A plan from a file may break the bounds of the problem that it is read for.
-    breaks = not reasons.plan.keeps_bounds()
-    chosen = f"{reasons.chosen} (*)" if breaks else reasons.chosen
-    once = [["", *names], [chosen, *_figures(measures, costs)]]
-    once += [_deviating(each, aim, measures) for each in reasons.alternatives]
-    notes = [breaks] + [each.once is not None and not each.keeps_bounds for each in reasons.alternatives]
+        return f"{emphasis.strong(reasons_title(reasons))}\n\nThere is nothing else to do."
+    (aim, measures), (once, notes) = _measures(reasons), reasons_table(reasons)
+    heading = emphasis.strong("If one deviated there once, and then followed the plan")
     blocks = [
-        emphasis.strong(title),
-        emphasis.strong("If one deviated there once, and then followed the plan") + "\n" + aligned(once),
+        emphasis.strong(reasons_title(reasons)),
+        "\n  ".join([f"{heading}\n{aligned(once)}", *notes]),
     ]
-    if any(notes):
-        blocks[-1] += "\n  (*) breaks a bound"
-    if any(each.once is None for each in reasons.alternatives):
-        blocks[-1] += "\n  - no action is defined there, or the policy would not end"
-    if not any(each.best.found or each.best.lower_bound > -inf for each in reasons.alternatives):
-        # They were not computed.
-        return "\n\n".join(blocks)
-    best = [["", *names, f"proven: not {'above' if aim.greatest else 'below'}", "comes there"]]
-    best.append(
-        [
-            chosen,
-            *_figures(measures, costs),
-            _limit(aim, reasons.plan.lower_bound),
-            _share(reasons.comes_there),
-        ]
-    )
-    best += [_forced(each, aim, measures) for each in reasons.alternatives]
-    blocks.append(
-        emphasis.strong("The best plan that keeps the bounds and always does so there") + "\n" + aligned(best)
-    )
-    if breaks:
-        blocks[-1] += "\n  (*) the plan itself, which breaks a bound"
+    if any(each.best.found or each.best.lower_bound > -inf for each in reasons.alternatives):
+        # Otherwise they were not computed.
+        (_, (chosen, *figures), *_) = once
+        own = [proven_limit(aim, reasons.plan.lower_bound), _share(reasons.comes_there)]
+        best = [["", *once[0][1:], f"proven: not {'above' if aim.greatest else 'below'}", "comes there"]]
+        best += [[chosen, *figures, *own], *(_forced(each, aim, measures) for each in reasons.alternatives)]
+        heading = emphasis.strong("The best plan that keeps the bounds and always does so there")
+        blocks.append(f"{heading}\n{aligned(best)}")
+        if chosen.endswith("(*)"):
+            blocks[-1] += "\n  (*) the plan itself, which breaks a bound"
     return "\n\n".join(blocks)
 
 
@@ -552,7 +558,7 @@ def _share(probability: float) -> str:
     return "never" if probability == 0.0 else f"{100.0 * probability:.4g}%"
 
 
-def _limit(aim: Aim, bound: float) -> str:
+def proven_limit(aim: Aim, bound: float) -> str:
     """What is proven of the best, by a lower bound on the primary cost."""
     if not isfinite(bound):
         return "-"
@@ -566,25 +572,14 @@ def _figures(measures: Sequence[Measure], costs: Sequence[float]) -> list[str]:
     ]
 
 
-def _deviating(alternative: Alternative, aim: Aim, measures: Sequence[Measure]) -> list[str]:
-    if alternative.once is None:
-        return [alternative.action, *("-" for _ in measures)]
-    mark = "" if alternative.keeps_bounds else " (*)"
-    return [f"{alternative.action}{mark}", *_figures(measures, aim.reported(alternative.once))]
-
-
 def _forced(alternative: Alternative, aim: Aim, measures: Sequence[Measure]) -> list[str]:
     best = alternative.best
+    proven = proven_limit(aim, best.lower_bound)
     if not best.found:
         none = "there is none" if best.status is Status.INFEASIBLE else "none found"
-        return [alternative.action, none, *("" for _ in measures[1:]), _limit(aim, best.lower_bound), ""]
-    costs = aim.reported(reported_costs(best))
-    return [
-        alternative.action,
-        *_figures(measures, costs),
-        _limit(aim, best.lower_bound),
-        _share(alternative.comes_there),
-    ]
+        return [alternative.action, none, *("" for _ in measures[1:]), proven, ""]
+    figures = _figures(measures, aim.reported(reported_costs(best)))
+    return [alternative.action, *figures, proven, _share(alternative.comes_there)]
 
 
 def _reward(plan: ProcedurePlan) -> dict[str, Any]:

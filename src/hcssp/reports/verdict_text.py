@@ -31,19 +31,14 @@ from hcssp.reports.plan_text import (
     Style,
     plan_blocks,
     plan_figures,
+    proven_lines,
     verification_of,
     verified_document,
-    what_is_proven,
+    worse_than,
 )
 
 _TOLD_MORE = 1e-9
 """A certificate that proves less than the search printed, by a larger share than this, is said to."""
-
-
-def worse_than(aim: Aim, lower_bound: float) -> str:
-    """What no plan reaches, given a lower bound: ``below 3.2``, or ``above`` where a reward is maximised."""
-    limit = aim.limit(lower_bound)
-    return f"above {rounded_up(limit, 6)}" if aim.greatest else f"below {rounded_down(limit, 6)}"
 
 
 def evaluation_document(plan: ProcedurePlan) -> dict[str, Any]:
@@ -94,7 +89,7 @@ def evaluation_in_words(title: str, plan: ProcedurePlan, style: Style) -> str:
     blocks.append(style.strong("Bounds") + "\n" + ("\n".join(lines) or "  there are none"))
     blocks.append(style.strong("The file says") + "\n" + _claims(plan))
     if verification_of(plan) is not None:
-        blocks.append(style.strong("Verified") + f"\n  {what_is_proven(plan)}")
+        blocks.append("\n  ".join([style.strong("Verified"), *proven_lines(plan)]))
     blocks.append("The plan keeps the bounds." if not violations else "The plan does NOT keep the bounds.")
     return "\n\n".join(blocks)
 

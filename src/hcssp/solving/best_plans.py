@@ -33,6 +33,7 @@ from hcssp.contract.proof import Ending, Interval, Reason
 from hcssp.contract.solver import Context, Problem
 from hcssp.cssp.model import refuse_implicit
 from hcssp.deadline import OutOfTime, until
+from hcssp.display import Card
 from hcssp.dual.ascent import Dual, lagrangian_bound
 from hcssp.dual.flat import FlatOracle, FlatPoint
 from hcssp.errors import InvalidOption
@@ -48,7 +49,7 @@ from hcssp.threads import single_threaded_algebra
 
 
 @dataclass(frozen=True)
-class BestPlans:
+class BestPlans(Card):
     """Different plans that keep the bounds, the best one first.
 
     Attributes
@@ -74,6 +75,10 @@ class BestPlans:
 
     def __getitem__(self, index: int) -> Plan:
         return self.plans[index]
+
+    def __repr__(self) -> str:
+        costs = ", ".join(f"{plan.upper_bound:.6g}" for plan in self.plans)
+        return f"<BestPlans: {len(self)}, of costs {costs}; any other costs {self.others:.10g} or more>"
 
     @property
     def proven(self) -> int:

@@ -78,6 +78,12 @@ class Lagrangian(Picture):
     lower_bound: float
     upper_bound: float
 
+    def __repr__(self) -> str:
+        return (
+            f"<Lagrangian: {len(self.lines)} policies over the price of {self.constraint}, "
+            f"dual {self.dual:.6g} at {self.price:.6g}>"
+        )
+
 
 def lagrangian(problem: Problem, constraint: str | None = None, iterations: int = 3) -> Lagrangian:
     """The lines of the policies that the anytime algorithm meets.
