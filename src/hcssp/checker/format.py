@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hcssp.cssp.model import FloatArray, IntArray
 
@@ -56,19 +56,14 @@ class Certificate:
     """
 
     bounds: tuple[float, ...]
-    tree: tuple[int, ...]
-    leaves: tuple[tuple[int | None, float], ...]
-    plan: IntArray
-    ranks: IntArray
+    tree: tuple[int, ...] = field(repr=False)
+    leaves: tuple[tuple[int | None, float], ...] = field(repr=False)
+    plan: IntArray = field(repr=False)
+    ranks: IntArray = field(repr=False)
     upper_bound: float
-    plan_statements: tuple[int, ...]
-    statements: tuple[Statement, ...]
-    potentials: tuple[Potential, ...]
-    same: tuple[int, ...] = ()
-    dominated: tuple[tuple[int, int, int], ...] = ()
-    extra: Extra = ()
-
-    def __repr__(self) -> str:
-        least = min((bound for _, bound in self.leaves), default=float("-inf"))
-        sizes = f"{len(self.leaves)} leaves, {len(self.potentials)} potentials"
-        return f"<Certificate: no plan costs less than {least:.10g}, {sizes}>"
+    plan_statements: tuple[int, ...] = field(repr=False)
+    statements: tuple[Statement, ...] = field(repr=False)
+    potentials: tuple[Potential, ...] = field(repr=False)
+    same: tuple[int, ...] = field(default=(), repr=False)
+    dominated: tuple[tuple[int, int, int], ...] = field(default=(), repr=False)
+    extra: Extra = field(default=(), repr=False)
