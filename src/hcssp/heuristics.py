@@ -22,8 +22,8 @@ search asks for. Give the heuristic itself, not its method :meth:`~TableHeuristi
 Several projections look at different things, and :func:`highest` takes the highest of what they say.
 
 **Rounding.** Costs are not negative, so a sum of :math:`m` terms is off by a factor of at most
-:math:`1 + m \varepsilon`, and so much more after each sweep. The values are lowered by as much as all sweeps
-together may have raised them; see :data:`ROUNDING`.
+:math:`1 + m \varepsilon`, and so much more after each sweep. The values are lowered by as much as all steps
+of a path, or all sweeps together, may have raised them; see :data:`ROUNDING`.
 
 >>> from hcssp.cssp.builder import CSSPBuilder
 >>> small = CSSPBuilder(cost_names=("time", "damage"))
@@ -56,7 +56,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
-from hcssp.cssp.reachability import almost_sure
+from hcssp.cssp.reachability import almost_sure, path_lengths
 from hcssp.cssp.state_space import RowNumbers
 from hcssp.errors import InvalidProblem
 
@@ -82,32 +82,19 @@ class ShortestPaths:
     """
 
     def __init__(self, problem: CSSP, repeated: bool) -> None:
-        self._goals, self._repeated = problem.goals, repeated
-        transitions = problem.transitions
+        self._goals, transitions = problem.goals, problem.transitions
         row = np.repeat(np.arange(problem.num_rows), np.diff(transitions.indptr))
         leaves = (transitions.indices != problem.row_state[row]) & (transitions.data > 0.0)
-        row, self._heads = row[leaves], transitions.indices[leaves]
-        self._moving, self._starts = np.unique(row, return_index=True)
-        leaving = np.bincount(row, weights=transitions.data[leaves], minlength=problem.num_rows)
-        self._leaving: FloatArray = leaving[self._moving]
-        owner = problem.row_state[self._moving]
-        self._begins = np.flatnonzero(np.diff(owner, prepend=-1))
-        self._states = owner[self._begins]
-        self._terms = 2 + int(np.diff(transitions.indptr).max(initial=0))
+        self._row, self._heads = row[leaves], transitions.indices[leaves]
+        self._tails = problem.row_state[self._row]
+        leaving = np.bincount(self._row, weights=transitions.data[leaves], minlength=problem.num_rows)
+        self._leaving: FloatArray = leaving[self._row] if repeated else np.ones(len(self._row))
+        self._terms = problem.num_states + int(np.diff(transitions.indptr).max(initial=0))
 
     def least(self, row_costs: FloatArray) -> FloatArray:
-        """For each state the cost of the shortest path, by sweeps from the goals; 0 where there is none."""
-        value = np.where(self._goals, 0.0, np.inf)
-        paid = row_costs[self._moving] / (self._leaving if self._repeated else 1.0)
-        sweeps = 0
-        while len(self._moving):
-            sweeps += 1
-            after = np.minimum.reduceat(value[self._heads], self._starts)
-            least = np.minimum.reduceat(paid + after, self._begins)
-            if not np.any(least < value[self._states]):
-                break
-            value[self._states] = np.minimum(least, value[self._states])
-        return np.where(np.isfinite(value), value * max(1.0 - ROUNDING * (self._terms + sweeps), 0.0), 0.0)
+        """For each state the cost of the shortest path; 0 where there is none."""
+        found = path_lengths(self._tails, self._heads, self._goals, row_costs[self._row] / self._leaving)
+        return np.where(np.isfinite(found), found * max(1.0 - ROUNDING * self._terms, 0.0), 0.0)
 
 
 class ExpectedCosts:

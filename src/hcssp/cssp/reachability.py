@@ -208,12 +208,32 @@ def _without(matrix: SparseMatrix, kept: BoolArray) -> SparseMatrix:
     return csr_array((matrix.data[kept], matrix.indices[kept], starts), shape=matrix.shape)
 
 
-def fewest_steps(tails: IntArray, heads: IntArray, targets: BoolArray) -> FloatArray:
-    """For every state the least number of arrows to one of `targets`; ``inf`` where there is no way."""
-    shape = (len(targets), len(targets))
-    back = csr_array((np.ones(len(tails)), (heads, tails)), shape=shape)
-    steps: FloatArray = dijkstra(back, indices=np.flatnonzero(targets), unweighted=True, min_only=True)
-    return steps
+def path_lengths(
+    tails: IntArray, heads: IntArray, targets: BoolArray, lengths: FloatArray | None = None
+) -> FloatArray:
+    """For every state the length of the shortest path to one of `targets`; ``inf`` where there is no way.
+
+    >>> tails, heads, targets = np.array([0, 0, 1]), np.array([1, 1, 2]), np.array([False, False, True])
+    >>> path_lengths(tails, heads, targets, np.array([2.0, 1.0, 0.0])).tolist()
+    [1.0, 0.0, 0.0]
+
+    Parameters
+    ----------
+    tails, heads
+        Where each arrow leads from and to; there may be several between two states.
+    targets
+        The states where paths end.
+    lengths
+        Of each arrow, not negative; None for 1.
+    """
+    count = len(targets)
+    # The search goes backwards, from heads to tails. Parallel arrows do no harm, but must not be added up.
+    order = np.argsort(heads, kind="stable")
+    pointers = np.append(0, np.cumsum(np.bincount(heads, minlength=count)))
+    own = np.ones(len(tails)) if lengths is None else lengths[order]
+    back = csr_array((own, tails[order], pointers), shape=(count, count))
+    found: FloatArray = dijkstra(back, indices=np.flatnonzero(targets), min_only=True)
+    return found
 
 
 def free_groups(

@@ -47,7 +47,7 @@ from hcssp.checker.layout import Layout
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import UNDOMINATED, dominating_rows
-from hcssp.cssp.reachability import fewest_steps
+from hcssp.cssp.reachability import path_lengths
 from hcssp.errors import ImproperPolicy, NotProven
 from hcssp.evaluation.chain import induced_chain
 from hcssp.procedure.model import HCSSP
@@ -601,7 +601,7 @@ def _ranks(chain: CSSP) -> IntArray:
     steps = chain.transitions.tocoo()
     possible = steps.data > 0.0
     heads, tails = steps.coords[1][possible], chain.row_state[steps.coords[0][possible]]
-    fewest = fewest_steps(tails, heads, chain.goals)
+    fewest = path_lengths(tails, heads, chain.goals)
     return np.where(np.isfinite(fewest), fewest, 0.0).astype(np.int64)
 
 

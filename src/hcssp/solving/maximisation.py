@@ -59,12 +59,12 @@ from scipy.sparse.csgraph import connected_components
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, Reward, SparseMatrix, refuse_implicit
 from hcssp.cssp.preprocessing import prepare
-from hcssp.cssp.reachability import closure, free_groups
+from hcssp.cssp.reachability import closure, free_groups, path_lengths
 from hcssp.errors import InvalidProblem, OutOfPrecision, UnboundedReward, UnknownName, UnsupportedProblem
 from hcssp.evaluation.absorption import chain_system, factorised
 from hcssp.evaluation.linear_systems import Layers, Products, algebra_for, by_distance
 from hcssp.procedure.model import HCSSP, Constraint, Outcome, free_step
-from hcssp.ssp.policy_iteration import SWALLOWED, path_lengths
+from hcssp.ssp.policy_iteration import SWALLOWED
 from hcssp.ssp.potential import ROUNDINGS, Steps
 
 MARGINS = (1e-18, 1e-16, 1e-14, 1e-12, 1e-10, 1e-8)
@@ -616,12 +616,12 @@ class GreatestReward:
         # As for costs: a step that is likely to be made is short, and every path comes closer to its end.
         matrix = rows.onwards
         entry_row = np.repeat(np.arange(len(rows.state)), np.diff(matrix.indptr))
-        steps = 1.0 / matrix.data
-        lengths = path_lengths(rows.num_states, rows.state[entry_row], matrix.indices, steps)
+        steps, goal = 1.0 / matrix.data, np.arange(rows.num_states + 1) == rows.num_states
+        lengths = path_lengths(rows.state[entry_row], matrix.indices, goal, steps)
         if SWALLOWED * max(lengths.max(), steps.max(initial=1.0)) >= 1.0:
             # Every step counts the same, or rounding might let a path run in circles.
             steps = np.ones(len(steps))
-            lengths = path_lengths(rows.num_states, rows.state[entry_row], matrix.indices, steps)
+            lengths = path_lengths(rows.state[entry_row], matrix.indices, goal, steps)
         through = np.full(len(rows.state), np.inf)
         np.minimum.at(through, entry_row, lengths[matrix.indices] + steps)
         _, self._policy = self._best(-through)

@@ -21,12 +21,10 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
 
-from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
+from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.cssp.reachability import Backwards
+from hcssp.cssp.reachability import Backwards, path_lengths
 from hcssp.deadline import keep_time
 from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.ssp.balance import Balance
@@ -381,7 +379,7 @@ def starting_policy(
     Otherwise see :func:`safe_rows`.
     """
     live = balance.num_live
-    matrix = balance.matrix
+    matrix, goal = balance.matrix, np.arange(live + 1) == live
     row_of_entry = np.repeat(np.arange(balance.num_rows), np.diff(matrix.indptr))
     # Below zero at a row's own state.
     probability = -matrix.data
@@ -393,7 +391,7 @@ def starting_policy(
     row = np.concatenate([row_of_entry[entry], goal_row])
     head = np.concatenate([matrix.indices[entry], np.full(len(goal_row), live, dtype=matrix.indices.dtype)])
     length = step[row] / np.concatenate([probability[entry], to_goal[goal_row]])
-    distance = path_lengths(live, balance.row_state[row], head, length)
+    distance = path_lengths(balance.row_state[row], head, goal, length)
     usable = allowed[row]
     longest = max(
         distance.max(where=np.isfinite(distance), initial=0.0), length.max(where=usable, initial=0.0)
@@ -401,32 +399,12 @@ def starting_policy(
     if SWALLOWED * longest >= length.min(where=usable, initial=np.inf):
         # Every step counts the same, or rounding might let a path run in a cycle.
         length = np.where(usable, 1.0, np.inf)
-        distance = path_lengths(live, balance.row_state[row], head, length)
+        distance = path_lengths(balance.row_state[row], head, goal, length)
     through = np.full(balance.num_rows, np.inf)
     np.minimum.at(through, row, distance[head] + length)
     least = balance.least_of_state(through)
     rows = balance.least_rows(through, least, np.arange(live))
     return np.where(np.isfinite(least), rows, NO_ROW), distance[:live]
-
-
-def path_lengths(live: int, tail: IntArray, head: IntArray, length: FloatArray) -> FloatArray:
-    """The length of a shortest path from each state, and from the goals at last, to the goals.
-
-    Parameters
-    ----------
-    live
-        The number of states without the goals, which are one more.
-    tail, head, length
-        From where each edge leads, where to, and how long it is.
-    """
-    # The search goes backwards, from heads to tails. Parallel edges do no harm, but must not be added up.
-    by_head = np.argsort(head, kind="stable")
-    pointers = np.append(0, np.cumsum(np.bincount(head, minlength=live + 1)))
-    backwards: SparseMatrix = csr_array(
-        (length[by_head], tail[by_head], pointers), shape=(live + 1, live + 1)
-    )
-    distances: FloatArray = dijkstra(backwards, indices=[live])[0]
-    return distances
 
 
 def safe_rows(

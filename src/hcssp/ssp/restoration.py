@@ -29,7 +29,7 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
-from hcssp.cssp.reachability import fewest_steps, free_groups
+from hcssp.cssp.reachability import free_groups, path_lengths
 from hcssp.deadline import keep_time
 from hcssp.evaluation.linear_systems import factorise
 
@@ -189,7 +189,7 @@ class Restoration:
         attached = self._goals.copy()
         for candidates in (tight & (missing >= most[self._owner]), tight):
             steps = np.flatnonzero(self._moves & candidates[self._step_row] & ~attached[self._tails])
-            distance = fewest_steps(self._tails[steps], self._heads[steps], attached)
+            distance = path_lengths(self._tails[steps], self._heads[steps], attached)
             nearer = steps[distance[self._heads[steps]] < distance[self._tails[steps]]]
             # The row that is missing most is written last, and stays.
             nearer = nearer[np.argsort(missing[self._step_row[nearer]], kind="stable")]
