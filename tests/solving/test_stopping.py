@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from itertools import pairwise
@@ -119,6 +120,7 @@ except MemoryError as error:
 def test_a_search_that_runs_out_of_memory_ends(mebibytes: int) -> None:
     """OpenBLAS asks for its memory again and again if it has none when a factorisation begins."""
     command = [sys.executable, "-c", SHORT_OF_MEMORY, str(mebibytes)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
     # SuperLU prints a line of its own where its factorisation lacks memory.
     assert ran.stdout.splitlines()[-1].startswith("memory")
