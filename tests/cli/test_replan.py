@@ -188,3 +188,16 @@ def test_a_rest_with_a_battery(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert "  windy: 0.25\n" in told
     assert "the 25% of reaching wait here from ready, look\n" in told
     assert ", battery" not in told
+
+
+def test_the_rest_of_a_randomised_plan_is_randomised(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = str(tmp_path / "plan.json")
+    command = ["solve", "small-building", "--bound", "damage=2", "--policies", "randomised", "--quiet"]
+    assert main([*command, "--out", path]) == 0
+    capsys.readouterr()
+    document = replanned(capsys, path, "--at", "hallway", "--spent", "damage=0.5")
+    assert (document["method"], document["policies"]) == ("dual", "randomised")
+    # The best deterministic rest takes 7.7199.
+    assert document["upper_bound"] == pytest.approx(7.68984, abs=1e-5)

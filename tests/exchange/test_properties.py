@@ -74,10 +74,20 @@ def test_queries_are_read() -> None:
         ("P>=0.5 [F<=7 done]", "bounds on the number of steps are not supported"),
         ('R{"a"}<=3 [C<=7]', "bounds on the number of steps are not supported"),
         ("P>=0.5 [F P>=1 [F done]]", "nested properties are not supported"),
-        ("P>=0.5 [G done]", "only F and U are supported"),
-        ("P>0.5 [F done]", "strict bounds are not supported; write >= instead"),
-        ("P>=0.5 [C]", r"\[C\] is no path of this objective"),
-        ('R{"a"}>=3 [F done]', "a total reward .C. can be at least something"),
+        ("P>=0.5 [G done]", "temporal operators other than F and U are not supported"),
+        ("P>=0.5 [C]", r"line 1, column 8: \[C\]: it is no path of this objective"),
+        ("multi(P>=0.5 [F a],\n  P<=0.5 [X done])", r"line 2, column 10: \[X done\]: temporal operators"),
+        ('// S\nS>=0.5 ["a"]', "line 2, column 1: .*: long-run averages are not supported"),
+        ('R{"a"}<=3 [I=4]', "rewards at one instant are not supported"),
+        ("filter(max, P>=0.5 [F done])", "filters are not supported"),
+        ("P=? [F done]", "write min=. or max=."),
+        ("Pmin>=0.9 [F done]", "asks about all policies; write multi"),
+        ("P>=q [F done]", "it is no number; there are none"),
+        ("const double q; P>=q [F done]", "give a value by --constants q="),
+        ("multi(P>=0.5 [F a], multi(P>=0.5 [F a]))", "functions of properties are not supported"),
+        ("A [F a]", "the operators A and E are not supported"),
+        ('P{"a"}>=0.5 [F a]', "a probability has no reward model"),
+        ('R{"a"}<=3 [a U b]', "a reward is counted until"),
         ("multi(P min=? [F a], P max=? [F b], P max=? [F c], P max=? [F d])", "two or three objectives"),
     ],
 )
@@ -131,6 +141,109 @@ def test_verdicts_that_are_known(courier: Path, text: str, randomised: str, dete
     for each in (first, second):
         assert (each.achievable is False) == (each.certificate is not None)
         assert all(cost <= limit for cost, limit in zip(each.costs, question.limits, strict=False))
+
+
+@has_storm
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        # The least time is 3.5, and the most likely way is certain: nothing is beyond these edges.
+        ('multi(R{"time"}<3.5 [F "there"])', {"not achievable"}),
+        ('multi(R{"time"}<=3.5 [F "there"])', {"achievable"}),
+        ('multi(R{"time"}<3.500001 [F "there"])', {"achievable"}),
+        ('multi(P>1 [!"late" U "there"])', {"not achievable"}),
+        ('multi(P>0.75 [!"late" U "there"], R{"risk"}<1 [C])', {"achievable"}),
+        ('multi(P>=1 [!"late" U "there"], R{"risk"}<=0 [C])', {"achievable"}),
+        ('multi(P>=1 [!"late" U "there"], R{"risk"}<0 [C])', {"not achievable"}),
+        # Half of each way takes 4.75 and risks 0.5, and nothing else keeps either bound.
+        ('multi(R{"time"}<=4.75 [F "there"], R{"risk"}<0.5 [C])', {"not achievable", "undecided"}),
+        ('multi(R{"time"}<4.8 [F "there"], R{"risk"}<0.5 [C])', {"achievable"}),
+        ('multi(R{"pay"}>7.5 [C], R{"time"}<=2 [C])', {"not achievable", "undecided"}),
+        ('multi(R{"pay"}>7.4999 [C], R{"time"}<=2 [C])', {"achievable"}),
+    ],
+)
+def test_strict_bounds_exclude_the_bound(courier: Path, text: str, wanted: set[str]) -> None:
+    question = read(courier, text)
+    answer = decide(question, "randomised")
+    assert verdict(answer) in wanted
+    assert (answer.achievable is False) == (answer.certificate is not None)
+
+
+@has_storm
+def test_a_reward_until_a_target_can_be_large(courier: Path) -> None:
+    text = 'multi(R{"time"}>=5.9 [F "there"], R{"risk"}<=0.5 [C])'
+    with pytest.raises(UnboundedReward, match="some policy never reaches the target"):
+        read(courier, text)
+    courier.write_text(
+        COURIER.replace("[wait] place=0 -> (place'=0);", "").replace("place>=1 ->", "place>=2 ->")
+    )
+    first, second = answers(read(courier, text))
+    assert (verdict(first), verdict(second)) == ("achievable", "achievable")
+    best, _ = answers(read(courier, 'multi(R{"time"}max=? [F "there"], R{1}<=4.75 [C])'))
+    question = read(courier, 'multi(R{"time"}max=? [F "there"], R{1}<=4.75 [C])')
+    assert best.best is not None
+    assert float(question.value(0, best.best)) == pytest.approx(4.75, abs=1e-9)
+    first, _ = answers(read(courier, 'multi(R{"time"}>6 [F "there"])'))
+    assert verdict(first) != "achievable"
+
+
+@has_storm
+def test_constants_labels_and_several_lines(courier: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    courier.write_text(COURIER.replace("mdp", "mdp\nconst int N;\nconst double half = 1/2;"))
+    props = courier.with_suffix(".props")
+    props.write_text(
+        """const double T; const double D = T/9;  // the bounds
+        label "fine" = place=2 & !"late";
+        "one": multi( R{"time"} <= T*half [ F "there" ],
+                      R{2}<D+N-3 [C] );
+        "two": Pmax=? [ !"late" U ("fine" | place=3) ]
+        "three": P>=0.5 [F<=3 "there"]"""
+    )
+    command = [
+        "solve",
+        str(courier),
+        "--constants",
+        "N=3,T=9.5",
+        "--props",
+        str(props),
+        "--json",
+        "--property",
+    ]
+    assert main([*command, "one"]) == 0
+    assert json.loads(capsys.readouterr().out)["randomised"]["verdict"] == "achievable"
+    assert main([*command, "two"]) == 0
+    assert json.loads(capsys.readouterr().out)["randomised"]["best"] == pytest.approx(1.0)
+    assert main([*command, "three"]) == 2
+    assert 'line 6, column 25: [F<=3 "there"]: bounds on the number of steps' in capsys.readouterr().err
+    assert main([*command, "four"]) == 2
+    assert "there are: one, three, two" in capsys.readouterr().err
+
+
+@has_storm
+def test_properties_of_a_model_in_jani(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads((Path(__file__).parent / "models" / "ferry.jani").read_text())
+    fares = {"op": "Emin", "exp": "time", "accumulate": ["steps"], "reach": "over"}
+    asked = {
+        "cheap": {"op": "≤", "left": fares, "right": 1000},
+        "least": fares,
+        "all": {"op": "≥", "left": {"op": "Pmin", "exp": {"op": "F", "exp": "over"}}, "right": 0.5},
+    }
+    initial = {"op": "initial"}
+    document["properties"] = [
+        {"name": name, "expression": {"op": "filter", "fun": "values", "states": initial, "values": each}}
+        for name, each in asked.items()
+    ]
+    path = tmp_path / "ferry.jani"
+    path.write_text(json.dumps(document))
+    given = ["--constants", "passengers=3"]
+    assert main(["solve", str(path), *given, "--property", "cheap", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["deterministic"]["verdict"] == "achievable"
+    assert main(["solve", str(path), *given, "--property", "least", "--json"]) == 0
+    least = json.loads(capsys.readouterr().out)["deterministic"]["best"]
+    assert main(["solve", str(path), *given, "--goal", "over", "--minimise", "time", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["upper_bound"] == pytest.approx(least)
+    assert main(["solve", str(path), *given, "--property", "all"]) == 2
+    assert "asks about all policies" in capsys.readouterr().err
 
 
 @has_storm

@@ -16,7 +16,9 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import BudgetSpent, InvalidProblem
 from hcssp.evaluation.exact import expected_remaining
 from hcssp.files.problem_file.loading import load_text
+from hcssp.scenarios import small_building
 from hcssp.scenarios.domains.evacuation import SMALL
+from hcssp.solving.replan import rest_to_plan
 from random_nestings import random_limits
 from random_procedures import random_procedure
 from volume import some
@@ -249,3 +251,27 @@ def test_what_is_not_said_is_asked_for(plan: Plan) -> None:
         plan.replan(at=("go-to-E", (3, 1)))
     with pytest.raises(InvalidProblem, match="of another kind"):
         plan.replan(problem=plan.problem.activities[0].cssp)
+
+
+@pytest.mark.parametrize("spent", [None, {"damage": 0.5}, {"damage": 1.5}])
+def test_the_rest_of_a_randomised_plan_is_randomised(spent: dict[str, float] | None) -> None:
+    plan = hcssp.solve(small_building(bound=2.0), policies="randomised")
+    rest = plan.replan(at="hallway", spent=spent)
+    assert rest.policies == "randomised"
+    assert rest.status == "optimal"
+    assert rest.upper_bound == pytest.approx(hcssp.solve(rest.problem, "lp").upper_bound, rel=1e-7)
+    assert rest.policy.is_randomised == (spent is not None)
+
+
+def test_the_random_choices_of_a_plan_are_carried_over() -> None:
+    plan = hcssp.solve(small_building(bound=2.0), policies="randomised")
+    here = plan.replan()
+    assert here.kept
+    assert here.policy.extra == plan.policy.extra
+    later = rest_to_plan(plan, ("go-to-door", (2, 3)), None, None, None, plan.tolerances)[1]
+    assert later is not None
+    ((_, chance),) = later.policy.extra
+    assert chance == plan.policy.extra[0][1]
+    assert later.evaluate().costs[0] == pytest.approx(
+        plan.replan(at=("go-to-door", (2, 3))).upper_bound, rel=1e-6
+    )

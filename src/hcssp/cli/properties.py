@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import time
 from math import inf
@@ -31,9 +32,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     if path.suffix not in LANGUAGES:
         known = ", ".join(LANGUAGES)
         raise UsageError(f"--property: {arguments.problem} is no model with properties; give one of {known}")
-    query = _query(arguments)
-    targets = [each for objective in query.objectives for each in (objective.target, objective.safe) if each]
-    constants = ",".join(arguments.constants or ()) or None
+    query, constants = _query(arguments, path)
     kinds: tuple[Policies, ...] = ("randomised", "deterministic")
     if arguments.policies is not None:
         kinds = (arguments.policies,)
@@ -46,7 +45,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
             path,
             LANGUAGES[path.suffix],
             constants,
-            targets,
+            query.expressions,
             whole=True,
             max_states=arguments.max_states,
         )
@@ -137,28 +136,31 @@ def _print_front(
     return SOLVED if front.gap <= wanted else NO_PLAN
 
 
-def _query(arguments: argparse.Namespace) -> Query:
-    """The property that is asked for."""
-    from hcssp.errors import InvalidProblem, looked_up
-    from hcssp.exchange.properties import parse_properties
+def _query(arguments: argparse.Namespace, path: Path) -> tuple[Query, dict[str, str]]:
+    """The property that is asked for, and the constants that are given of the model."""
+    from hcssp.errors import InvalidProblem
+    from hcssp.exchange.properties import parse_properties, stated_constants
+    from hcssp.exchange.storm import jani_properties, written_constants
 
-    if arguments.props is None:
-        (query, *more) = parse_properties(arguments.property)
-        if more:
-            told = f"there are {1 + len(more)} properties; give one, or a file by --props"
-            raise UsageError(f"--property: {told}")
-        return query
+    given = dict(written_constants(str(path), ",".join(arguments.constants or ()) or None))
+    asked, props = arguments.property, arguments.props
+    text, named, own = asked or "", None, {}
     try:
-        text = arguments.props.read_text(encoding="utf-8")
+        if path.suffix != ".jani":
+            own = {name: value for name, value in stated_constants(path.read_text("utf-8")).items() if value}
+        if props is not None:
+            text, named = props.read_text(encoding="utf-8"), asked
     except (OSError, ValueError) as error:
-        raise InvalidProblem([f"{arguments.props}: {error}"]) from error
-    queries = parse_properties(text)
-    if arguments.property is not None:
-        return looked_up("property", arguments.property, {each.name: each for each in queries})
+        raise InvalidProblem([str(error)]) from error
+    if props is None and path.suffix == ".jani" and re.fullmatch(r"[^\[\]]+", text):
+        text, named = jani_properties(path), asked
+    queries = parse_properties(text, own | given, named)
     if len(queries) > 1:
         names = ", ".join(repr(each.name) for each in queries)
-        raise UsageError(f"{arguments.props} has several properties; name one by --property: {names}")
-    return queries[0]
+        told = f"{props} has several properties; name one by --property: {names}"
+        raise UsageError(told if props else f"--property: there are {len(queries)} properties; give one")
+    inner = stated_constants(text).keys()
+    return queries[0], {name: value for name, value in given.items() if name not in inner}
 
 
 def _values(question: Reduced, answer: Decided) -> list[tuple[str, float]]:
@@ -197,6 +199,11 @@ def _text(
             lines.append("  proof: weights and potentials of a certificate, which was checked in integers")
         else:
             lines.append(f"  nothing was proven; the search ended because {answer.plan.ending.in_words}")
+    best = [_best(question, answer) for answer, _ in found.values()]
+    if len(best) > 1 and best[0] is not None and best[1] is not None:
+        lines.append(f"\nTo be deterministic costs {abs(best[1] - best[0]):.6g}.")
+    if len(question.query.objectives) == 1 and question.optimised is None:
+        lines.append("\nThe question was whether there is such a policy, not whether all policies are such.")
     if "deterministic" in found:
         lines.append("\nDeterministic policies may remember which targets were reached.")
     return "\n".join(lines)

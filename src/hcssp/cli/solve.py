@@ -16,7 +16,7 @@ from hcssp.cli.plans import PlanSaver, ProofSaver, where_it_was
 from hcssp.cli.running import INTERRUPTED, NO_PLAN, SOLVED, Faulty, first_progress, stopped, work
 from hcssp.cli.session import Session, asked_again, load_problem, once, settings_of, with_bounds
 from hcssp.cli.terminal import style_of
-from hcssp.contract.progress import Gap
+from hcssp.contract.progress import Gap, Policies
 from hcssp.contract.proof import Reason, Status
 from hcssp.contract.solver import as_chosen_by
 from hcssp.errors import BudgetSpent, DeadEnd
@@ -307,13 +307,13 @@ def replan(session: Session) -> int:
 
     arguments = session.arguments
     session.check_outputs("out", "rest")
-    method = find_method("exact")
-    session.printer.counts, session.printer.hint = method.counts, True
     tolerances = Tolerances(feasibility=arguments.feasibility_tolerance)
     saver = None
     try:
         session.interruption.begin()
-        rest, start = _rest(session, tolerances)
+        rest, start, policies = _rest(session, tolerances)
+        method = find_method("exact" if policies == "deterministic" else "dual")
+        session.printer.counts, session.printer.hint = method.counts, True
         session.printer.reward = rest.reward
         if arguments.rest is not None:
             write_atomically(arguments.rest, dump_problem(rest))
@@ -350,8 +350,8 @@ def replan(session: Session) -> int:
     return _code(plan)
 
 
-def _rest(session: Session, tolerances: Tolerances) -> tuple[HCSSP, Plan | None]:
-    """The problem that is left, and the old plan if it can still be followed."""
+def _rest(session: Session, tolerances: Tolerances) -> tuple[HCSSP, Plan | None, Policies]:
+    """The problem that is left, the old plan if it can still be followed, and its kind of policies."""
     from hcssp.solving.replan import rest_to_plan
 
     arguments = session.arguments
@@ -363,7 +363,7 @@ def _rest(session: Session, tolerances: Tolerances) -> tuple[HCSSP, Plan | None]
     spent = dict(arguments.spent) or None
     world = _world(arguments, problem, plan) if changed else None
     rest, start = rest_to_plan(plan, " ".join(arguments.at) or None, spent, world, None, tolerances)
-    return rest.procedure, start
+    return rest.procedure, start, plan.policies
 
 
 def _world(arguments: argparse.Namespace, problem: HCSSP, plan: Plan) -> HCSSP:

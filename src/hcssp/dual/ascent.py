@@ -971,7 +971,7 @@ def _quotient(numbers: FloatArray, sizes: FloatArray) -> FloatArray:
     OutOfPrecision
         If one of them is too large for a number.
     """
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         found: FloatArray = numbers / sizes
     if not np.all(np.isfinite(found)):
         raise OutOfPrecision("the costs are too far apart for prices between them")

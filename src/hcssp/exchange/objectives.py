@@ -26,7 +26,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, nextafter
-from operator import le
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -39,13 +38,20 @@ from hcssp.contract.progress import FirstPlan, Gap, MaxRuntime, Policies, StopCr
 from hcssp.contract.proof import Status
 from hcssp.cssp.arrays import decimal
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
-from hcssp.cssp.reachability import free_groups
+from hcssp.cssp.reachability import closure, free_groups
 from hcssp.dual.ascent import Ascent, seek_feasible
 from hcssp.dual.oracle import Oracle
 from hcssp.dual.oracles import oracle_of
-from hcssp.errors import DeadEnd, InvalidCertificate, InvalidProblem, NotProven, OutOfPrecision
-from hcssp.evaluation.chain import induced_chain
-from hcssp.evaluation.exact import expected_remaining
+from hcssp.errors import (
+    DeadEnd,
+    InvalidCertificate,
+    InvalidProblem,
+    NotProven,
+    OutOfPrecision,
+    UnboundedReward,
+    listed,
+)
+from hcssp.evaluation.chain import InducedChain, induced_chain
 from hcssp.exchange.models import ExplicitModel
 from hcssp.exchange.properties import Objective, Query
 from hcssp.numerics import FEASIBILITY_TOLERANCE, OPTIMALITY_TOLERANCE
@@ -61,6 +67,9 @@ UNDECIDED, REACHED, FAILED = 0, 1, 2
 MARGIN = 1e-13
 """Values that bound an expectation are raised by this share for every expected step, for rounding; and "not
 achievable" is proven for bounds that are looser by this share."""
+
+STRICTLY = 1e-9
+"""A strict bound is searched for with a bound that is smaller by this share."""
 
 LARGE_MARGIN = 1e-10
 """The share for every expected step where the smaller one does not suffice, in runs of many steps."""
@@ -102,6 +111,22 @@ class Reduced:
     def open(self) -> list[int]:
         """The places of the objectives that are optimised; several are those of a Pareto query."""
         return [place for place, each in enumerate(self.query.objectives) if each.bound is None]
+
+    def keeps(self, costs: Sequence[Fraction]) -> bool:
+        """Whether signed costs keep all bounds, exactly."""
+        limits = zip(costs, self.limits, self.query.objectives, strict=True)
+        return all(cost < limit if each.strict else cost <= limit for cost, limit, each in limits)
+
+    def optimising(self, place: int) -> Reduced:
+        """The same question with an optimum in the place of a bound."""
+        objectives, limits = list(self.query.objectives), list(self.limits)
+        objectives[place], limits[place] = replace(objectives[place], bound=None, strict=False), inf
+        costs, bounds = np.array(self.problem.costs), np.array(self.problem.bounds)
+        costs[0], bounds[place] = costs[1 + place], inf
+        query = replace(self.query, objectives=tuple(objectives))
+        return replace(
+            self, query=query, problem=self.problem.derive(costs=costs, bounds=bounds), limits=tuple(limits)
+        )
 
     def value(self, place: int, signed: Fraction) -> Fraction:
         """What an objective is, given its signed costs."""
@@ -153,12 +178,8 @@ def reduced(model: ExplicitModel, query: Query) -> Reduced:
     UnboundedReward
         If a reward that is to be large has no greatest value.
     """
-    wanted = query.objectives
-    unknown = [each.text for each in wanted if each.reward is not None and each.reward not in model.rewards]
-    if unknown:
-        raise InvalidProblem(
-            f"{each}: the model has only the rewards {sorted(model.rewards)}" for each in unknown
-        )
+    wanted = tuple(_with_name_of_reward(each, list(model.rewards)) for each in query.objectives)
+    query = replace(query, objectives=wanted)
     targeted = [each for each in wanted if each.target]
     product = _Product(model, targeted)
     signed, open_ = np.zeros((len(wanted), product.num_rows)), np.zeros(product.num_rows)
@@ -166,15 +187,28 @@ def reduced(model: ExplicitModel, query: Query) -> Reduced:
         if each.reward is None:
             signed[place] = product.decided(each, FAILED if each.at_least else REACHED)
         else:
-            rewards = np.tile(model.rewards[each.reward], product.copies)
+            rewards = np.tile(model.rewards[str(each.reward)], product.copies)
             if rewards.min(initial=0.0) < 0.0:
                 raise InvalidProblem([f"{each.text}: the reward is negative somewhere"])
             if each.target:
                 rewards = np.where(product.status_of_rows(each) == UNDECIDED, rewards, 0.0)
+                if each.at_least and product.can_avoid(each):
+                    why = "some policy never reaches the target, so that the reward is infinite; ask for [C]"
+                    raise UnboundedReward(f"{each.text}: {why}")
             signed[place] = -rewards if each.at_least else rewards
         open_ += np.abs(signed[place])
     problem, signed = product.closed(wanted, signed, open_ == 0.0)
     return _posed(query, problem, signed, product.begins(wanted))
+
+
+def _with_name_of_reward(objective: Objective, names: Sequence[str]) -> Objective:
+    """The objective with the name of its reward model instead of its number."""
+    reward = objective.reward
+    if isinstance(reward, int) and 1 <= reward <= len(names):
+        return replace(objective, reward=names[reward - 1], name=names[reward - 1])
+    if reward is not None and reward not in names:
+        raise InvalidProblem([f"{objective.text}: the model has only the rewards {listed(names)}"])
+    return objective
 
 
 def decide(
@@ -195,6 +229,27 @@ def decide(
     """
     if known is not None and known.achievable is False:
         return known
+    answer = _searched(question, policies, time_limit)
+    objectives = question.query.objectives
+    strict = [place for place, each in enumerate(objectives) if each.strict]
+    if answer.achievable is not None or not strict:
+        return answer
+    # A policy that keeps a strict bound keeps a smaller one, too; on the edge no policy is below the optimum.
+    bounds = np.array(question.problem.bounds)
+    bounds[strict] -= STRICTLY * np.abs(bounds[strict])
+    smaller = replace(question, problem=question.problem.derive(bounds=bounds))
+    inside = _searched(smaller, policies, time_limit)
+    if inside.achievable:
+        return inside._replace(best=None)
+    for place in strict if question.optimised is None else ():
+        least = _searched(question.optimising(place), policies, time_limit)
+        if least.achievable is False or (least.best is not None and least.best >= question.limits[place]):
+            return Decided(False, least.plan, certificate=least.certificate)
+    return answer
+
+
+def _searched(question: Reduced, policies: Policies, time_limit: float | None) -> Decided:
+    """What one search and its proof decide."""
     stop: list[StopCriterion] = [] if time_limit is None else [MaxRuntime(time_limit)]
     if policies == "deterministic":
         stop.append(FirstPlan() if question.optimised is None else Gap(OPTIMALITY_TOLERANCE))
@@ -203,7 +258,7 @@ def decide(
     except DeadEnd as error:
         return Decided(None, Plan.of_dead_end(question.problem, error))
     costs = proven_costs(question, plan.policy) if plan.found else None
-    if costs is not None and not all(map(le, costs, question.limits)):
+    if costs is not None and not question.keeps(costs):
         costs = None
     if costs is not None and question.optimised is None:
         return Decided(True, plan, costs)
@@ -215,13 +270,15 @@ def decide(
     if certificate is None:
         return Decided(None, plan)
     try:
-        lower = check(question.problem, certificate, exact=True).lower_bound
+        proven = check(question.problem, certificate, exact=True)
     except (NotProven, InvalidCertificate):
         return Decided(None if costs is None else True, plan, costs or ())
+    lower = proven.lower_bound if proven.randomised or policies == "deterministic" else 0.0
     if costs is None:
         return Decided(False, plan, certificate=certificate) if lower == inf else Decided(None, plan)
-    shift = question.greatest[question.optimised or 0]
-    return Decided(True, plan, costs or (), certificate, Fraction(lower) - shift)
+    # A reward that is to be large was made a cost by sums that are rounded.
+    most = question.greatest[question.optimised or 0]
+    return Decided(True, plan, costs, certificate, Fraction(lower) - most * (1 + Fraction(MARGIN)))
 
 
 def _refutation(problem: CSSP) -> Certificate | None:
@@ -248,51 +305,45 @@ def proven_costs(question: Reduced, policy: Policy) -> tuple[Fraction, ...] | No
     least the cost of the step plus the expected value after it, and the policy ends almost surely. Weights
     and probabilities are proportions.
     """
-    problem = question.problem
-    chain = induced_chain(problem, policy)
+    chain = induced_chain(question.problem, policy)
     if not chain.is_proper:
         return None
-    names = tuple(map(str, range(1 + len(question.signed))))
-    bounds = np.full(len(question.signed), inf)
-    # The last is the number of steps. Costs below zero are evaluated as two.
-    positive, negative = np.maximum(question.signed, 0.0), np.maximum(-question.signed, 0.0)
-    steps = np.ones((1, problem.num_rows))
-    above = problem.derive(costs=np.vstack([steps, positive]), cost_names=names, bounds=bounds)
-    below = problem.derive(costs=np.vstack([steps, negative]), cost_names=names, bounds=bounds)
-    plus, minus = (expected_remaining(each, policy.under(each)) for each in (above, below))
+    signed = question.signed[:, chain.rows]
+    # The first is the number of steps.
+    steps, *values = chain.paying(np.vstack([np.ones(len(chain.rows)), signed])).remaining()
     found = []
-    for place, cost in enumerate(question.signed):
-        value, size = plus[1 + place] - minus[1 + place], float(np.abs(cost).max(initial=0.0))
+    for cost, value in zip(signed, values, strict=True):
+        size = float(np.abs(cost).max(initial=0.0))
         # Without a margin first: on a knife edge the values may be exact.
-        raised = (value + margin * size * plus[0] for margin in (0.0, MARGIN, LARGE_MARGIN))
-        proven = next(filter(None, (_at_most(problem, policy, cost, each) for each in raised)), None)
+        raised = (value + margin * size * steps for margin in (0.0, MARGIN, LARGE_MARGIN))
+        proven = next((most for each in raised if (most := _at_most(chain, cost, each)) is not None), None)
         if proven is None:
             return None
-        found.append(proven[0])
+        found.append(proven)
     return tuple(found)
 
 
-def _at_most(problem: CSSP, policy: Policy, cost: FloatArray, value: FloatArray) -> tuple[Fraction] | None:
-    """The expectation that values prove in rational numbers, alone in a tuple; None if they do not hold."""
+def _at_most(chain: InducedChain, cost: FloatArray, value: FloatArray) -> Fraction | None:
+    """The expectation that values prove in rational numbers; None if they do not hold."""
+    problem = chain.problem
     exact = {goal: Fraction(0) for goal in np.flatnonzero(problem.goals).tolist()}
     for state in np.flatnonzero(np.isfinite(value) & ~problem.goals).tolist():
         exact[state] = Fraction(float(value[state]))
     slack: dict[int, Fraction] = {}
-    for row, chance in zip(*(each.tolist() for each in policy.taken), strict=True):
-        state = int(problem.row_state[row])
+    for row, state in enumerate(problem.row_state.tolist()):
         if state not in exact:
             # The policy never goes there.
             continue
         span = slice(problem.transitions.indptr[row], problem.transitions.indptr[row + 1])
-        shares = [Fraction(each) for each in problem.transitions.data[span].tolist()]
+        shares = list(map(decimal, problem.transitions.data[span].tolist()))
         heads = problem.transitions.indices[span].tolist()
         after = sum((p * exact[head] for p, head in zip(shares, heads, strict=True) if p), Fraction(0))
-        gained = exact[state] - Fraction(float(cost[row])) - after / sum(shares)
-        slack[state] = slack.get(state, Fraction(0)) + Fraction(chance) * gained
+        gained = exact[state] - decimal(float(cost[row])) - after / sum(shares)
+        slack[state] = slack.get(state, Fraction(0)) + Fraction(float(chain.chances[row])) * gained
     if any(each < 0 for each in slack.values()):
         return None
     begin = np.flatnonzero(problem.initial > 0.0).tolist()
-    return (sum((Fraction(float(problem.initial[state])) * exact[state] for state in begin), Fraction(0)),)
+    return sum((decimal(float(problem.initial[state])) * exact[state] for state in begin), Fraction(0))
 
 
 class _Product:
@@ -346,6 +397,15 @@ class _Product:
         before = self._statuses(objective, self.row_state[self.entry_row])
         gets = (before == UNDECIDED) & (self._statuses(objective, self.heads) == status)
         return np.bincount(self.entry_row[gets], self.shares[gets], self.num_rows).astype(np.float64)
+
+    def can_avoid(self, objective: Objective) -> bool:
+        """Whether a policy can stay for ever where the target was not reached."""
+        before = self.status_of_rows(objective) != REACHED
+        tails = self.row_state[self.entry_row]
+        _, staying = free_groups(self.num_states, self.entry_row, tails, self.heads, before)
+        graph = coo_array((self.shares, (tails, self.heads)), shape=(self.num_states, self.num_states))
+        reached = closure(csr_array(graph), self._initial() > 0.0)
+        return bool(reached[self.row_state[staying]].any())
 
     def begins(self, wanted: Sequence[Objective]) -> FloatArray:
         """What each objective costs before the first step: a target may be decided where the model begins."""

@@ -1,25 +1,31 @@
 """Properties of models in the syntax of PRISM: rewards and probabilities that are bounded or optimised.
 
-A query is ``multi(...)`` of objectives, or one objective alone. An objective is ``R{"name"}`` or ``P``, then
-a bound (``<= 3``, ``>= 0.5``) or ``min=?`` or ``max=?``, then a path in brackets: ``[C]`` for the total
-reward, ``[F target]`` for what happens until a target or whether it is reached, ``[safe U target]`` for
-whether it is reached with `safe` before. What else the language has is refused by name.
+A query is ``multi(...)`` of objectives, or one objective alone. An objective is ``R{"name"}``, ``R{1}``,
+``R`` or ``P``, then a bound (``<= 3``, ``> 0.5``, ``>= 2*T``), ``min=?`` or ``max=?``, then a path:
+``[C]`` for the total reward, ``[F target]`` for what happens until a target or whether it is reached,
+``[safe U target]`` for whether it is reached with `safe` before. A file may also have constants and labels:
+``const double T = 3;``, ``label "done" = x=3;``. What else the language has is refused by name and place.
 
->>> query, = parse_properties('"edge": multi(R{"time"}<=4.5 [C], P>=0.9 [F "done" & !"broken"]); // a note')
+>>> query, = parse_properties('"edge": multi(R{"time"}<=4.5 [C], P>0.9 [F "done" & !"broken"]); // a note')
 >>> query.name, [each.name for each in query.objectives]
 ('edge', ['time', 'P2'])
->>> query.objectives[1].bound, query.objectives[1].target
-(Fraction(9, 10), '"done" & !"broken"')
+>>> query.objectives[1].bound, query.objectives[1].strict, query.objectives[1].target
+(Fraction(9, 10), True, '"done" & !"broken"')
+>>> parse_properties('R{"time"}<=T [C<=5]', {"T": "3"})
+Traceback (most recent call last):
+    ...
+hcssp.errors.InvalidProblem: line 1, column 14: [C<=5]: bounds on the number of steps are not supported
 """
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from hcssp.errors import InvalidProblem
+from hcssp.errors import InvalidProblem, UnknownName, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -29,9 +35,9 @@ class Objective:
     Attributes
     ----------
     name
-        What it is called in answers: the reward's name, or P and its place.
+        What it is called in answers: the reward's name, or P or R and its place.
     reward
-        The reward model; None for a probability.
+        The reward model by name, or by its number from 1; None for a probability.
     at_least
         Whether large values are wanted.
     bound
@@ -42,15 +48,18 @@ class Objective:
         The expression that must hold before; empty if anything may.
     text
         As it was written.
+    strict
+        Whether the bound itself is not allowed.
     """
 
     name: str
-    reward: str | None
+    reward: str | int | None
     at_least: bool
     bound: Fraction | None
     target: str
     safe: str
     text: str
+    strict: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,35 +69,63 @@ class Query:
     name: str
     objectives: tuple[Objective, ...]
 
+    @property
+    def expressions(self) -> list[str]:
+        """The expressions about states that its objectives have."""
+        return [each for one in self.objectives for each in (one.target, one.safe) if each]
+
 
 MOST_OPTIMISED = 3
 """The number of objectives that one query may optimise; two or three make it a Pareto query."""
 
-_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_OBJECTIVE = re.compile(
-    rf'(?:(?P<kind>P)|R\s*(?:\{{\s*"(?P<reward>[^"]*)"\s*\}}))\s*'
-    rf"(?:(?P<sense>min|max)\s*=\s*\?|(?P<relation><=|>=|<|>)\s*(?P<bound>{_NUMBER}))\s*"
-    r"\[(?P<path>.*)\]",
-    re.DOTALL,
+_QUOTED = r'"[^"\n]*"'
+_CONSTANT = r"\bconst\s+(?:(?:int|double|bool)\s+)?(\w+)\s*=?([^;]*)"
+_HEAD = re.compile(
+    r'(?P<kind>[PR])(?P<first>min|max)?\s*(?:\{\s*(?:"(?P<reward>[^"]*)"|(?P<number>\d+))\s*\})?\s*'
+    r"(?P<sense>min|max)?\s*(?:=\s*(?P<asked>\?)|(?P<relation><=|>=|<|>)(?P<bound>[^\[]*))\s*\["
 )
-_REFUSED = (
-    (r"\bLRA\b|\bS\b(?!\w)", "long-run averages are not supported"),
-    (r"(?:\bC|\bF|\bU)\s*(?:<=|<|\[|=)", "bounds on the number of steps are not supported"),
-    (r"\b[PR]\s*(?:\{[^}]*\})?\s*(?:min|max)?\s*[<>=]", "nested properties are not supported"),
-    (r"^\s*G\b|\bX\b|\bW\b", "of the temporal operators only F and U are supported"),
+_ALONE = (
+    (r"filter\s*\(", "filters"),
+    (r"(?:LRA|S)\b", "long-run averages"),
+    (r"T\s*(?:min|max|[<>=])", "expected times"),
+    (r"[AE]\s*\[", "the operators A and E"),
+    (r"quantile\b|\w+\s*\(", "functions of properties"),
+)
+_PATHS = (
+    (r"\bLRA\b|^\s*S\s*$", "long-run averages"),
+    (r"\bI\s*=", "rewards at one instant"),
+    (r"\b[CFGU](?:steps|time|rew\w*(?:\{[^}]*\})?)?\s*(?:<|>|\[|=[^>])", "bounds on the number of steps"),
+    (r"\b[PR](?:min|max)?\s*(?:\{[^}]*\})?\s*(?:min|max)?\s*(?:=\s*\?|[<>]=?[^\[]*\[)", "nested properties"),
+    (r"^\s*[GX]\b|\b[WR]\b(?!\s*[=<>{])", "temporal operators other than F and U"),
 )
 
 
-def parse_properties(text: str) -> list[Query]:
+def parse_properties(
+    text: str, constants: Mapping[str, str] | None = None, named: str | None = None
+) -> list[Query]:
     """The queries of a file of properties, or of one property.
+
+    Parameters
+    ----------
+    text
+        The text.
+    constants
+        Values of constants that it uses.
+    named
+        The name of the only query that is wanted; what others ask need not be supported.
 
     Raises
     ------
     InvalidProblem
-        If one of them is none, or has what is not supported.
+        If one of them is none, or has what is not supported; the message names the line and the column.
+    UnknownName
+        If there is none of that name.
     """
-    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
-    found = [_query(part.strip()) for part in _split(text, ";\n") if part.strip()]
+    text = without_notes(text)
+    reader = _Reader(text, dict(constants or {}), named)
+    found = [query for begin, part in _items(text) if (query := reader.item(begin, part)) is not None]
+    if named is not None and not found:
+        raise UnknownName("property", named, [name for name in reader.names if name])
     if not found:
         raise InvalidProblem(
             ['there is no property; write one such as multi(R{"time"}<=3 [C], P>=0.9 [F done])']
@@ -96,53 +133,189 @@ def parse_properties(text: str) -> list[Query]:
     return found
 
 
-def _query(text: str) -> Query:
-    named = re.match(r'"([^"]*)"\s*:\s*(.*)$', text, re.DOTALL)
-    name, body = (named[1], named[2]) if named else ("", text)
-    several = re.fullmatch(r"multi\s*\((.*)\)", body.strip(), re.DOTALL)
-    parts = _split(several[1], ",") if several else [body]
-    objectives = tuple(_objective(part.strip(), place) for place, part in enumerate(parts, 1))
-    if sum(each.bound is None for each in objectives) > MOST_OPTIMISED:
-        raise InvalidProblem(
-            [f"{text}: a Pareto query optimises two or three objectives; give bounds to the others"]
+def without_notes(text: str) -> str:
+    """The text with blanks in the place of comments."""
+    notes = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+    return notes.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+
+
+def stated_constants(text: str) -> dict[str, str]:
+    """The constants that a model in PRISM or a file of properties states, with the texts of their values.
+
+    >>> stated_constants("const int K = 3; const double p; // the number")
+    {'K': '3', 'p': ''}
+    """
+    return {name: value.strip() for name, value in re.findall(_CONSTANT, without_notes(text))}
+
+
+class _Reader:
+    """Reads one item after the other; constants and labels hold for those that follow.
+
+    Parameters
+    ----------
+    text
+        The whole text, for places.
+    constants
+        Their values as texts.
+    named
+        As for :func:`parse_properties`.
+
+    Attributes
+    ----------
+    names
+        Those of the queries.
+    """
+
+    def __init__(self, text: str, constants: dict[str, str], named: str | None) -> None:
+        self._text, self._constants, self._named = text, constants, named
+        self._labels: dict[str, str] = {}
+        self.names: list[str] = []
+
+    def item(self, begin: int, text: str) -> Query | None:
+        """The query that a part of the text is; None for a constant or a label."""
+        if (found := re.fullmatch(_CONSTANT, text)) is not None:
+            if found[2].strip():
+                self._constants[found[1]] = self._filled_in(found[2].strip())
+            elif found[1] not in self._constants:
+                raise self._error(begin, text, f"give a value by --constants {found[1]}=...")
+            return None
+        if (found := re.fullmatch(r'label\s*"([^"]*)"\s*=(.*)', text, re.DOTALL)) is not None:
+            self._labels[found[1]] = self._filled_in(found[2].strip())
+            return None
+        named = re.match(r'"([^"]*)"\s*:\s*', text)
+        name, start = (named[1], named.end()) if named else ("", 0)
+        self.names.append(name)
+        if self._named not in (None, name):
+            return None
+        several = re.fullmatch(r"multi\s*\((.*)\)", text[start:], re.DOTALL)
+        parts = [(0, text[start:])] if several is None else _split(several[1], ",")
+        start += begin + (0 if several is None else several.start(1))
+        objectives = tuple(
+            self._objective(start + place, part, number) for number, (place, part) in enumerate(parts, 1)
         )
-    return Query(name, objectives)
+        if sum(each.bound is None for each in objectives) > MOST_OPTIMISED:
+            told = "a Pareto query optimises two or three objectives; give bounds to the others"
+            raise self._error(begin, text, told)
+        return Query(name, objectives)
+
+    def _objective(self, begin: int, text: str, place: int) -> Objective:
+        head = _HEAD.match(text)
+        if head is None or not text.endswith("]") or (head["first"] and head["sense"]):
+            for pattern, told in _ALONE:
+                if re.match(pattern, text):
+                    raise self._error(begin, text, f"{told} are not supported")
+            remedy = 'write R{"name"} or P, then a bound or min=? or max=?, then [C], [F target] or [a U b]'
+            raise self._error(begin, text, f"it is no objective; {remedy}")
+        path, where = text[head.end() : -1], begin + head.end() - 1
+        unquoted = re.sub(_QUOTED, lambda found: "_" * len(found[0]), path)
+        for pattern, told in _PATHS:
+            if re.search(pattern, unquoted):
+                raise self._error(where, f"[{path}]", f"{told} are not supported")
+        relation, sense = head["relation"] or "", head["first"] or head["sense"]
+        at_least = relation.startswith(">") or (not relation and sense == "max")
+        if bool(head["asked"]) > bool(sense) or (relation and sense == ("min" if at_least else "max")):
+            told = f"with {sense} it asks about all policies; write multi({head['kind']}...) to ask for one"
+            raise self._error(begin, text, told if relation else "write min=? or max=?")
+        reward: str | int | None = None
+        if head["kind"] == "R":
+            reward = head["reward"] if head["reward"] is not None else int(head["number"] or 1)
+        elif head["reward"] or head["number"]:
+            raise self._error(begin, text, "a probability has no reward model")
+        until = re.search(r"\bU\b", unquoted)
+        reach = re.match(r"\s*F\b", path)
+        safe = "" if until is None else self._filled_in(path[: until.start()].strip())
+        target = "" if until is None else self._filled_in(path[until.end() :].strip())
+        if until is None and reach is not None:
+            target = self._filled_in(path[reach.end() :].strip())
+        if (not target and (path.strip() != "C" or reward is None)) or (until and (reach or not safe)):
+            told = "it is no path of this objective; write [C], [F target] or [a U b]"
+            raise self._error(where, f"[{path}]", told)
+        if reward is not None and safe:
+            raise self._error(where, f"[{path}]", "a reward is counted until [F target], or in total, [C]")
+        bound = self._number(begin + head.start("bound"), head["bound"]) if relation else None
+        name = f"{head['kind']}{place}" if reward is None or isinstance(reward, int) else reward
+        return Objective(name, reward, at_least, bound, target, safe, text, relation in ("<", ">"))
+
+    def _filled_in(self, expression: str) -> str:
+        """An expression about states, with the constants and labels of the properties filled in."""
+
+        def value(found: re.Match[str]) -> str:
+            word = found[0]
+            if word.startswith('"'):
+                return f"({self._labels[word[1:-1]]})" if word[1:-1] in self._labels else word
+            return f"({self._constants[word]})" if word in self._constants else word
+
+        return re.sub(rf"{_QUOTED}|\b[A-Za-z_]\w*\b", value, expression)
+
+    def _number(self, begin: int, text: str) -> Fraction:
+        """The exact value of an expression with numbers and constants."""
+        filled = self._filled_in(text.strip())
+        try:
+            return _value(ast.parse(filled.strip(), mode="eval").body, filled.strip())
+        except (SyntaxError, ValueError, ZeroDivisionError) as error:
+            known = (
+                did_you_mean(str(error), [*self._constants]) if isinstance(error, _UnknownConstant) else ""
+            )
+            told = f"it is no number; {known or 'write one such as 3, 0.5, or 2*T with a constant T'}"
+            raise self._error(begin, text.strip(), told) from error
+
+    def _error(self, begin: int, text: str, told: str) -> InvalidProblem:
+        before = self._text[:begin]
+        line, column = 1 + before.count("\n"), begin - before.rfind("\n")
+        return InvalidProblem([f"line {line}, column {column}: {' '.join(text.split())}: {told}"])
 
 
-def _objective(text: str, place: int) -> Objective:
-    found = _OBJECTIVE.fullmatch(text)
-    if found is None:
-        remedy = 'write R{"name"} or P, then a bound or min=? or max=?, then [C], [F target] or [a U b]'
-        raise InvalidProblem([f"{text}: it is no objective; {remedy}"])
-    path, reward = found["path"].strip(), found["reward"]
-    for pattern, told in _REFUSED:
-        if re.search(pattern, path):
-            raise InvalidProblem([f"{text}: {told}"])
-    relation = found["relation"]
-    if relation in ("<", ">"):
-        raise InvalidProblem([f"{text}: strict bounds are not supported; write {relation}= instead"])
-    at_least = relation == ">=" or found["sense"] == "max"
-    until = re.fullmatch(r"(.*)\bU\b(.*)", path, re.DOTALL)
-    reach = re.fullmatch(r"F\b(.*)", path, re.DOTALL)
-    safe, target = (until[1].strip(), until[2].strip()) if until else ("", reach[1].strip() if reach else "")
-    if not target and (path != "C" or reward is None):
-        raise InvalidProblem(
-            [f"{text}: [{path}] is no path of this objective; write [C], [F target] or [a U b]"]
-        )
-    if reward is not None and (safe or (target and at_least)):
-        told = "a reward is counted until [F target], and there it can be at most something or minimised"
-        raise InvalidProblem([f"{text}: {told}; a total reward [C] can be at least something"])
-    bound = None if found["bound"] is None else Fraction(found["bound"])
-    return Objective(reward or f"P{place}", reward, at_least, bound, target, safe, text)
+class _UnknownConstant(ValueError):
+    """A name without a value."""
 
 
-def _split(text: str, marks: str) -> Iterator[str]:
-    """The parts between marks that stand outside of brackets and texts."""
+def _value(node: ast.expr, source: str) -> Fraction:
+    match node:
+        case ast.Constant(value=int() | float()):
+            # As it is written: 0.1 is one tenth.
+            return Fraction(ast.get_source_segment(source, node) or "")
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value(operand, source)
+        case ast.BinOp(left=left, op=operator, right=right):
+            first, second = _value(left, source), _value(right, source)
+            match operator:
+                case ast.Add():
+                    return first + second
+                case ast.Sub():
+                    return first - second
+                case ast.Mult():
+                    return first * second
+                case ast.Div():
+                    return first / second
+        case ast.Name(id=name):
+            raise _UnknownConstant(name)
+    raise ValueError(source)
+
+
+def _items(text: str) -> Iterator[tuple[int, str]]:
+    """The items of a file and where they begin: they end with a semicolon, queries also with their line."""
+    for begin, part in _split(text, ";"):
+        start = 0
+        for place, _ in [*_split(part, "\n")][1:]:
+            item, rest = part[start:place].strip(), part[place:].strip()
+            if item.endswith(("]", ")")) and rest and not re.match(r"const\b|label\b", item):
+                yield begin + start + _indent(part[start:]), item
+                start = place
+        if part[start:].strip():
+            yield begin + start + _indent(part[start:]), part[start:].strip()
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())
+
+
+def _split(text: str, mark: str) -> Iterator[tuple[int, str]]:
+    """The parts between marks that stand outside of brackets and texts, and where they begin."""
     depth, quoted, begin = 0, False, 0
-    for place, letter in enumerate(text):
+    for place, letter in enumerate(text + mark):
         quoted ^= letter == '"'
         depth += 0 if quoted else (letter in "([{") - (letter in ")]}")
-        if depth == 0 and not quoted and letter in marks:
-            yield text[begin:place]
+        if (depth == 0 and not quoted and letter == mark) or place == len(text):
+            part = text[begin:place]
+            yield begin + _indent(part), part.strip()
             begin = place + 1
-    yield text[begin:]

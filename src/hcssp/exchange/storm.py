@@ -315,6 +315,22 @@ def read_symbolic(
     return replace(_by_child(read, str(source)) if apart else read(), name=path.stem)
 
 
+def jani_properties(path: Path) -> str:
+    """The properties of a model in JANI, in the syntax of PRISM.
+
+    Raises
+    ------
+    MissingDependency, InvalidProblem
+        If stormpy is not installed, or cannot read the model.
+    """
+    stormpy = extra("stormpy", "storm", "reading a JANI model")
+    if not path.is_file():
+        raise InvalidProblem([f"{path}: there is no such file"])
+    with storm_at_work(stormpy, str(path), path):
+        _, found = stormpy.parse_jani_model(str(path))
+        return "\n".join(f'"{each.get_name()}": {each.get_raw_formula()};' for each in found)
+
+
 def _by_child(read: Callable[[], ExplicitModel], place: str) -> ExplicitModel:
     """What a function returns or raises in a child process, which ends at the latest with this process.
 

@@ -320,7 +320,20 @@ def carried_over(policy: Policy, rest: Problem, entry: Hashable | None = None) -
     if isinstance(rest, CSSP) and isinstance(policy, DeterministicPolicy):
         return DeterministicPolicy(rest, _rows(policy.problem, policy.rows, rest))
     whole = policy.procedure
-    return _procedure_policy(whole, rest.procedure, entry)
+    found = _procedure_policy(whole, rest.procedure, entry)
+    starts, extra = whole.problem.flattening.row_start, []
+    for row, chance in whole.extra:
+        # The further row is where the policy that takes it alone differs.
+        rows = whole.rows.copy()
+        rows[np.searchsorted(starts, row, side="right") - 1] = row
+        other = _procedure_policy(whole.problem.policy(rows), rest.procedure, entry).rows
+        differs = (other != found.rows) & (other != NO_ROW) & (found.rows != NO_ROW)
+        extra += [(each, chance) for each in other[differs].tolist()]
+    found = rest.procedure.policy(found.rows, tuple(extra))
+    if not isinstance(rest, CSSP):
+        return found
+    own = found.activity(0)
+    return rest.policy(own.rows, own.extra)
 
 
 def _procedure_policy(policy: ProcedurePolicy, rest: HCSSP, begun: Hashable | None) -> ProcedurePolicy:
