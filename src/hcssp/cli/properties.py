@@ -199,9 +199,9 @@ def _text(
             lines.append("  proof: weights and potentials of a certificate, which was checked in integers")
         else:
             lines.append(f"  nothing was proven; the search ended because {answer.plan.ending.in_words}")
-    best = [_best(question, answer) for answer, _ in found.values()]
-    if len(best) > 1 and best[0] is not None and best[1] is not None:
-        lines.append(f"\nTo be deterministic costs {abs(best[1] - best[0]):.6g}.")
+    optima = [value for answer, _ in found.values() if (value := _best(question, answer)) is not None]
+    if len(optima) > 1:
+        lines.append(f"\nTo be deterministic costs {abs(optima[1] - optima[0]):.6g}.")
     if len(question.query.objectives) == 1 and question.optimised is None:
         lines.append("\nThe question was whether there is such a policy, not whether all policies are such.")
     if "deterministic" in found:
