@@ -6,16 +6,22 @@ import numpy as np
 import pytest
 
 from brute_force import brute_force
+from brute_force_procedures import brute_force as brute_force_procedure
+from hcssp.contract.progress import Progress
 from hcssp.contract.proof import Status
 from hcssp.cssp.builder import CSSPBuilder
+from hcssp.cssp.model import IntArray
 from hcssp.dual.flat import FlatOracle
+from hcssp.dual.procedure import ProcedureOracle
 from hcssp.errors import DeadEnd
-from hcssp.methods.anytime import Anytime, next_best, stage_two
+from hcssp.methods.anytime import Anytime, next_best, next_best_of_procedure, stage_two
 from hcssp.numerics import tolerated
+from hcssp.procedure import HCSSP
 from hcssp.scenarios import evacuation
 from hcssp.solving.solve import solve
 from known_optima import attempts, knapsack, roads, start_in_goal
 from random_problems import random_cssp
+from random_procedures import random_procedure
 from referee.judgement import judge
 from referee.wild_problems import make_case
 from small_procedures import forking
@@ -38,6 +44,55 @@ def test_policies_come_in_the_order_of_their_cost_each_exactly_once(seed: int) -
         assert value <= float(point.costs @ weights) + 1e-9 * (1.0 + abs(value))
         behaviours.add(tuple(np.where(point.reached, point.rows, -1)))
     assert len(behaviours) == len(found)
+
+
+@pytest.mark.parametrize("seed", some(range(200), one_in=10))
+def test_policies_of_a_procedure_come_in_the_order_of_their_cost_each_exactly_once(seed: int) -> None:
+    problem = random_procedure(seed, cycles=seed % 2 == 0)
+    truth = brute_force_procedure(problem)
+    weights = np.append(1.0, np.random.default_rng(seed).choice([0.0, 0.5, 3.0], problem.num_constraints))
+    oracle = ProcedureOracle(problem.flattening)
+    behaviours, values = set(), []
+    for value, point in next_best_of_procedure(oracle, weights):
+        assert value <= float(point.costs @ weights) * (1.0 + 1e-12)
+        values.append(value)
+        behaviours.add(tuple(reached_rows(problem, oracle.lift(point))))
+    assert values == sorted(values)
+    assert behaviours == {tuple(rows) for rows in truth.rows.tolist()}
+    assert len(behaviours) == len(values)
+    np.testing.assert_allclose(values, np.sort(truth.costs @ weights), rtol=1e-8, atol=1e-8)
+
+
+def reached_rows(problem: HCSSP, rows: IntArray) -> list[int]:
+    """The rows of the flat states that a policy reaches, -1 elsewhere."""
+    flat, found = problem.flat, [-1] * problem.flat.num_states
+    waiting = np.flatnonzero(flat.initial > 0.0).tolist()
+    while waiting:
+        state = waiting.pop()
+        if found[state] < 0 and not flat.goals[state]:
+            found[state] = int(rows[state])
+            successors = flat.transitions[[found[state]]].tocsr()
+            waiting += successors.indices[successors.data > 0.0].tolist()
+    return found
+
+
+@pytest.mark.parametrize("seed", some(range(200), one_in=10))
+def test_a_procedure_is_solved_activity_by_activity(seed: int) -> None:
+    problem = random_procedure(seed, cycles=seed % 2 == 0)
+    optimum = brute_force_procedure(problem).optimum(problem.bounds)
+    steps: list[Progress] = []
+    result = solve(problem, Anytime(), stop=(), on_progress=steps.append)
+    if optimum is None:
+        assert result.status is Status.INFEASIBLE
+        return
+    assert result.upper_bound == pytest.approx(optimum[0])
+    assert result.status is Status.OPTIMAL
+    assert all(step.lower_bound <= optimum[0] * (1.0 + 1e-9) for step in steps)
+    # What it meets is there for pictures.
+    met = [step.met for step in steps if step.met is not None]
+    ranks = [each.rank for each in met if each.rank is not None]
+    assert ranks == list(range(1, len(ranks) + 1))
+    assert len(met) > len(ranks)
 
 
 def test_iterations_limit_the_second_stage() -> None:

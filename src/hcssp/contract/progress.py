@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from math import inf, isfinite
 from numbers import Real
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -142,6 +142,21 @@ class AllocationSpace:
         return plotted(lambda on: draw_allocation(self, activities, on), path, ax)
 
 
+class MetPolicy(NamedTuple):
+    """A policy that the anytime algorithm met.
+
+    Attributes
+    ----------
+    costs
+        Its expected costs, the primary first.
+    rank
+        Which policy of stage 2 it is, 1 for the first; None in stage 1.
+    """
+
+    costs: FloatArray
+    rank: int | None
+
+
 @dataclass(frozen=True)
 class Progress:
     """One snapshot. Both bounds hold at this instant, so a run stopped here reports a true interval.
@@ -165,6 +180,8 @@ class Progress:
         What the incumbent's activities are allocated, by methods that do; None if nothing is.
     allocation
         The boxes of the allocation space, by budget allocation.
+    met
+        The policy that was met since the last snapshot, by the anytime algorithm.
     infeasible
         A proof that nothing is feasible, where the solver has found one.
     ending
@@ -187,6 +204,7 @@ class Progress:
     stochastic: StochasticOptimum | None = field(default=None, repr=False)
     budgets: Budgets | None = field(default=None, repr=False)
     allocation: AllocationSpace | None = field(default=None, repr=False)
+    met: MetPolicy | None = field(default=None, repr=False)
     infeasible: Infeasible | None = None
     ending: Ending | None = None
     workers: int | None = None

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.linalg.lapack import dgetrf
 from scipy.sparse import csc_array, csr_array, eye_array
 
-from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import Backwards
 from hcssp.dual.oracle import own_bytes
@@ -167,6 +167,43 @@ class EventChain:
             return right
         found: FloatArray = self._factors.solve(right, "T" if transposed else "N")
         return found
+
+
+def events_as_cssp(
+    flattening: Flattening, row_costs: FloatArray, bounds: FloatArray, usable: BoolArray
+) -> tuple[CSSP, IntArray]:
+    """The choices of a separable problem as a C-SSP over its events, and the event row of each of its rows.
+
+    Parameters
+    ----------
+    flattening
+        The layout of the problem.
+    row_costs
+        What each event row costs: a line for each cost.
+    bounds
+        Of all costs but the first.
+    usable
+        The event rows that it has.
+    """
+    rows = np.flatnonzero(usable)
+    states = np.arange(flattening.num_event_states)
+    moves = np.zeros((len(rows), len(states)))
+    for index, row in enumerate(rows):
+        choice = flattening.problem.choices[int(flattening.event_row_choice[row])]
+        for outcome in choice.outcomes:
+            moves[index, flattening.event_state(outcome.event)] += outcome.probability
+    problem = CSSP.unchecked(
+        transitions=csr_array(moves),
+        row_start=np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(usable)])[
+            flattening.event_row_start
+        ],
+        costs=row_costs[:, rows],
+        initial=(states == flattening.start).astype(np.float64),
+        goals=states == flattening.end,
+        cost_names=flattening.cost_names[: len(row_costs)],
+        bounds=bounds,
+    )
+    return problem, rows
 
 
 class ProcedureSolver:

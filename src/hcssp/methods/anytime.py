@@ -9,6 +9,11 @@ The enumeration is Lawler's and Murty's: the best policy of a region is taken ou
 region splits into disjoint regions, one for each state it reaches (the same actions in earlier states,
 another one here).
 
+**Procedures.** Where budgets alone tie activities together, both stages work activity by activity: a policy
+costs what its choices cost with every activity at its best, plus what the activities' policies cost more than
+that. So choices and the policies of each activity are ranked by themselves
+(:func:`next_best_of_procedure`), and the flat problem is never built. Other procedures are flattened.
+
 **The number of iterations.** Stage 1 ends with :math:`\pi^1`; every iteration of stage 2 finds the next best
 policy. So the paper's :math:`l` counts the policies after :math:`\pi^1`, and :math:`l` iterations look at
 :math:`\pi^1, \dots, \pi^{l+1}`. This is what :func:`stage_two` does, for the flat problem and for the paper's
@@ -23,27 +28,36 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import count
 from math import inf
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from hcssp.contract.progress import Progress
+from hcssp.contract.progress import MetPolicy, Progress
 from hcssp.contract.proof import Infeasible, Reason
 from hcssp.contract.solver import Context, Problem
 from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.cssp.policy import NO_ROW
 from hcssp.dual.ascent import Dual, ascend, lagrangian_bound, optimum_of
+from hcssp.dual.event_chain import events_as_cssp
 from hcssp.dual.flat import Evaluation, FlatOracle, FlatPoint
+from hcssp.dual.oracle import Oracle, V
+from hcssp.dual.plan_point import ProcedurePoint
+from hcssp.dual.procedure import ProcedureOracle
+from hcssp.dual.value_cache import ActivityPlan
 from hcssp.errors import OutOfPrecision
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.incumbents import Reporter, refuted
 from hcssp.numerics import PRUNE_TOLERANCE
+from hcssp.procedure.model import HCSSP
+from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.scalar_problem import Region
 
 Policy = TypeVar("Policy")
+AnyOracle = TypeVar("AnyOracle", bound=Oracle[Any])
 
 
 @dataclass(frozen=True)
@@ -66,21 +80,33 @@ class Anytime:
     def iterate(self, problem: Problem, context: Context | None = None) -> Iterator[Progress]:
         """Yield progress after every solved multiplier and every enumerated policy."""
         began = time.perf_counter()
-        flat = problem.flat
-        oracle = FlatOracle(flat, self.evaluation, affordable=True)
-        yield from run_anytime(problem, oracle, self.iterations, began)
+        if isinstance(problem, HCSSP):
+            oracle = (context or Context()).memory.oracle(problem, self.evaluation)
+            if isinstance(oracle, ProcedureOracle) and not oracle.zeros and oracle.choice_costs is None:
+                yield from _run(problem, oracle, next_best_of_procedure, self.iterations, began)
+                return
+        flat = FlatOracle(problem.flat, self.evaluation, affordable=True)
+        yield from _run(problem, flat, next_best, self.iterations, began)
 
 
-def run_anytime(problem: Problem, oracle: FlatOracle, iterations: float, began: float) -> Iterator[Progress]:
-    """Both stages on the problem of `oracle`; see :class:`Anytime`."""
-    search: BestFirst[None, FlatPoint] = BestFirst()
+def _run(
+    problem: Problem,
+    oracle: AnyOracle,
+    ranked: Callable[[AnyOracle, FloatArray], Iterator[tuple[float, V]]],
+    iterations: float,
+    began: float,
+) -> Iterator[Progress]:
+    """Both stages on the problem of `oracle`, whose policies are `ranked` under weights."""
+    search: BestFirst[None, V] = BestFirst()
     reporter = Reporter(problem, oracle, search, began)
-    dual: Dual[FlatPoint] = Dual()
+    dual: Dual[V] = Dual()
     for dual in ascend(oracle, Region()):
         reporter.prices = dual.prices
+        met = None
         for point in dual.points[-1:]:
             reporter.offer(point)
-        yield reporter.snapshot(dual.bound)
+            met = MetPolicy(point.costs, None)
+        yield replace(reporter.snapshot(dual.bound), met=met)
     if dual.infeasible:
         yield reporter.snapshot(inf, Reason.INFEASIBLE, refuted(oracle, dual))
         return
@@ -94,18 +120,21 @@ def run_anytime(problem: Problem, oracle: FlatOracle, iterations: float, began: 
     weights = np.append(1.0, dual.prices)
     best = dual.bound
     try:
-        for step in stage_two(next_best(oracle, weights), dual.prices, oracle.bounds, iterations):
+        for step in stage_two(ranked(oracle, weights), dual.prices, oracle.bounds, iterations):
             reporter.iterations = step.iterations
             best = max(best, step.bound)
+            met = None
+            if step.policy is not None:
+                met = MetPolicy(step.policy.costs, step.iterations + 1)
             if best >= search.cutoff:
                 if search.incumbent is None:
                     yield reporter.snapshot(best, Reason.INFEASIBLE, Infeasible())
                 else:
-                    yield reporter.snapshot(best, Reason.PROVED)
+                    yield replace(reporter.snapshot(best, Reason.PROVED), met=met)
                 return
             if step.policy is not None:
                 reporter.offer(step.policy)
-            yield reporter.snapshot(best)
+            yield replace(reporter.snapshot(best), met=met)
     except OutOfPrecision:
         # What is known so far holds.
         yield reporter.snapshot(best, Reason.ROUNDING)
@@ -226,3 +255,85 @@ def next_best(oracle: FlatOracle, weights: FloatArray) -> Iterator[tuple[float, 
         for position, surcharge in enumerate(surcharges.tolist()):
             rest = Rest(region, point, states, position)
             heapq.heappush(heap, (max(bound, base + surcharge), next(order), rest, None))
+
+
+class _Ranking:
+    """The policies of an activity in the order of their cost, as far as they were asked for."""
+
+    def __init__(self, oracle: ProcedureOracle, activity: int, weights: FloatArray) -> None:
+        flat = FlatOracle(oracle.flattening.problem.activities[activity].cssp)
+        self._ranked = next_best(flat, oracle.own_weights(activity, weights))
+        self._plan_from = oracle.planners[activity].plan_from
+        self._found: list[tuple[float, ActivityPlan]] = []
+
+    def at(self, position: int) -> tuple[float, ActivityPlan] | None:
+        """A bound on this policy and all later ones, and its plan; None if there are fewer."""
+        while len(self._found) <= position:
+            found = next(self._ranked, None)
+            if found is None:
+                return None
+            self._found.append((found[0], self._plan_from(found[1].rows)))
+        return self._found[position]
+
+
+def next_best_of_procedure(
+    oracle: ProcedureOracle, weights: FloatArray
+) -> Iterator[tuple[float, ProcedurePoint]]:
+    """As :func:`next_best`, for a procedure whose activities nothing but budgets ties together.
+
+    With given choices the policies of its activities are combined in the order of their sum: each combination
+    is followed by those that have the next policy of one activity, the last one that has not its best, or a
+    later one.
+    """
+    rankings: dict[int, _Ranking] = {}
+
+    def ranking(activity: int) -> _Ranking:
+        if activity not in rankings:
+            rankings[activity] = _Ranking(oracle, activity, weights)
+        return rankings[activity]
+
+    procedure, order = oracle.procedure, count()
+    best = [
+        planner.plan(oracle.own_weights(k, weights), frozenset()) for k, planner in enumerate(oracle.planners)
+    ]
+    values = np.array([0.0 if each is None else max(0.0, each.lower) for each in best])
+    row_costs = oracle.row_costs(values, weights) * (1.0 - 4.0 * ROUNDINGS)
+    usable = ~procedure.rows_that_run(np.array([each is None for each in best]))
+    events, rows = events_as_cssp(oracle.flattening, row_costs[np.newaxis], np.zeros(0), usable)
+    flat = FlatOracle(events)
+    ranked_choices = next_best(flat, np.ones(1))
+    waiting = next(ranked_choices, None)
+    heap: list[tuple[float, int, IntArray, tuple[int, ...]]] = []
+    proven = -inf
+
+    def push(choices: IntArray, positions: tuple[int, ...]) -> None:
+        executions = procedure.executions_at_least(choices)
+        total = 0.0
+        for activity, position in zip(np.flatnonzero(executions > 0.0).tolist(), positions, strict=True):
+            found = ranking(activity).at(position)
+            if found is None:
+                return
+            total += float(executions[activity]) * max(0.0, found[0]) * (1.0 - 4.0 * ROUNDINGS)
+        heapq.heappush(heap, (total * (1.0 - len(positions) * ROUNDINGS), next(order), choices, positions))
+
+    while heap or waiting is not None:
+        if waiting is not None and (not heap or waiting[0] <= heap[0][0]):
+            taken = flat.lift(waiting[1])
+            choices = np.where(taken == NO_ROW, NO_ROW, rows[taken])
+            push(choices, (0,) * int(np.count_nonzero(procedure.executions_at_least(choices) > 0.0)))
+            waiting = next(ranked_choices, None)
+            continue
+        value, _, choices, positions = heapq.heappop(heap)
+        # What was proven of all that was left stays proven; the sums are rounded down.
+        proven = max(proven, value)
+        plans: list[ActivityPlan | None] = [None] * len(oracle.planners)
+        executed = np.flatnonzero(procedure.executions_at_least(choices) > 0.0).tolist()
+        for activity, position in zip(executed, positions, strict=True):
+            found = ranking(activity).at(position)
+            plans[activity] = None if found is None else found[1]
+        point = oracle.point_of(choices, tuple(plans))
+        if point is not None:
+            yield proven, point
+        moved = [each for each, position in enumerate(positions) if position]
+        for each in range(moved[-1] if moved else 0, len(positions)):
+            push(choices, (*positions[:each], positions[each] + 1, *positions[each + 1 :]))

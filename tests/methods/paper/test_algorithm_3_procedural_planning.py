@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from enumerated_solutions import procedures
-from hcssp.dual.flat import FlatOracle
-from hcssp.methods.anytime import run_anytime
+from hcssp.methods.anytime import Anytime
 from hcssp.methods.paper import Instance, procedural_planning
 from hcssp.methods.paper.instance import EstimatedProcedure
 from random_procedures import random_procedure
@@ -60,6 +59,6 @@ def test_l_means_what_it_means_to_the_anytime_algorithm(seed: int) -> None:
     flat, _ = EstimatedProcedure(instance, primary, secondary).as_cssp()
     for iterations in (0, 1, 2, 3, inf):
         answer = procedural_planning(instance, primary, secondary, iterations)
-        *_, last = run_anytime(flat, FlatOracle(flat), iterations, 0.0)
+        *_, last = Anytime(iterations).iterate(flat)
         assert answer.lower_bound == pytest.approx(last.lower_bound, abs=1e-7)
         assert answer.upper_bound == pytest.approx(last.upper_bound, abs=1e-7)

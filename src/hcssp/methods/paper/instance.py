@@ -20,11 +20,10 @@ from math import inf
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.dual.ascent import Dual
-from hcssp.dual.event_chain import ProcedureSolver
+from hcssp.dual.event_chain import ProcedureSolver, events_as_cssp
 from hcssp.dual.flat import FlatOracle, FlatPoint
 from hcssp.dual.oracle import Minimum, Oracle, PolicyPoint
 from hcssp.dual.plan_point import ProcedurePoint
@@ -471,24 +470,8 @@ class EstimatedProcedure(EventOracle):
 
     def as_cssp(self) -> tuple[CSSP, IntArray]:
         """The same as a C-SSP over events, and for each of its rows the event row it stands for."""
-        procedure, flattening = self._procedure, self._instance.flattening
-        rows = np.flatnonzero(self._usable)
-        moves = np.zeros((len(rows), procedure.num_states))
-        for index, row in enumerate(rows):
-            choice = self._instance.problem.choices[int(flattening.event_row_choice[row])]
-            for outcome in choice.outcomes:
-                moves[index, flattening.event_state(outcome.event)] += outcome.probability
-        states = np.arange(procedure.num_states)
-        problem = CSSP.unchecked(
-            transitions=csr_array(moves),
-            row_start=np.searchsorted(procedure.row_state[rows], np.append(states, len(states))),
-            costs=(procedure.runs @ self._estimates).T[:, rows] + self._instance.choice_costs[:, rows],
-            initial=(states == procedure.start).astype(np.float64),
-            goals=states == procedure.end,
-            cost_names=flattening.cost_names,
-            bounds=self._bounds,
-        )
-        return problem, rows
+        costs = (self._procedure.runs @ self._estimates).T + self._instance.choice_costs
+        return events_as_cssp(self._instance.flattening, costs, self._bounds, self._usable)
 
 
 class ChoicePoint(PolicyPoint):
