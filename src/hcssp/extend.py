@@ -21,10 +21,10 @@ in :mod:`hcssp.errors`, ready-made problems in :mod:`hcssp.scenarios`.
   ``Prepared``, ``Question``,
   ``record_episodes``, ``Reward``, ``RewardInterval``, ``StateHandle``, ``TableStep``, ``TransitionBatch``,
   ``TransitionCosts``, ``Use``, ``Uses``.
-- Records: ``ActivityEvaluation``, ``AllocationBox``, ``AllocationSpace``, ``Alternative``, ``BestPlans``,
-  ``CurvePoint``, ``Estimate``,
-  ``Evaluation``, ``Influence``, ``lagrangian``, ``Lagrangian``, ``LimitEvaluation``, ``PolicyLine``,
-  ``ProcedureEvaluation``, ``ProcedurePlan``,
+- Records: ``ActivityEvaluation``, ``AllocationBox``, ``AllocationIncumbent``, ``AllocationSpace``,
+  ``Alternative``, ``BestPlans``, ``CurvePoint``, ``Estimate``,
+  ``Evaluation``, ``Influence``, ``lagrangian``, ``Lagrangian``, ``LagrangianStep``, ``LimitEvaluation``,
+  ``MetPolicy``, ``PolicyLine``, ``ProcedureEvaluation``, ``ProcedurePlan``,
   ``ProcedurePolicy``, ``ProcedureSimulation``, ``RandomisedPolicy``, ``Reasons``, ``Robustness``,
   ``simulate``, ``Simulation``, ``Sweep``, ``SweepAxis``, ``SweepPoint``, ``Trace``, ``TracePoint``,
   ``TradeOff``, ``why``.

@@ -82,6 +82,8 @@ from hcssp.cssp.product import Uses as Uses
 from hcssp.evaluation.exact import ActivityEvaluation as ActivityEvaluation
 from hcssp.solving.why import Alternative as Alternative
 from hcssp.contract.progress import AllocationBox as AllocationBox
+from hcssp.contract.progress import MetPolicy as MetPolicy
+from hcssp.contract.progress import AllocationIncumbent as AllocationIncumbent
 from hcssp.contract.progress import AllocationSpace as AllocationSpace
 from hcssp.solving.best_plans import BestPlans as BestPlans
 from hcssp.solving.trade_off import CurvePoint as CurvePoint
@@ -90,6 +92,7 @@ from hcssp.evaluation.exact import Evaluation as Evaluation
 from hcssp.evaluation.robustness import Influence as Influence
 from hcssp.solving.lagrangian import lagrangian as lagrangian
 from hcssp.solving.lagrangian import Lagrangian as Lagrangian
+from hcssp.solving.lagrangian import LagrangianStep as LagrangianStep
 from hcssp.solving.lagrangian import PolicyLine as PolicyLine
 from hcssp.evaluation.exact import LimitEvaluation as LimitEvaluation
 from hcssp.evaluation.exact import ProcedureEvaluation as ProcedureEvaluation

@@ -14,6 +14,7 @@ from chromium import Browser, find_chromium
 from hcssp.contract.progress import Gap
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.files.problem_file.loading import load_text
+from hcssp.reports.films import films_of
 from hcssp.reports.page import curves_around, save_page
 from hcssp.reports.page_data import draw_curve, page_data
 from hcssp.scenarios.domains.campus import campus
@@ -38,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def data(folder: Path) -> dict[str, Any]:
     plan = solved_building().as_procedure()
     curve = draw_curve(plan, "damage", [0.5, 1.0, 2.0, 4.0])
-    data = page_data(plan, curve, samples=300)
+    data = page_data(plan, curve, samples=300, films=films_of(plan))
     save_page(folder / "report.html", data)
     return data
 
@@ -278,6 +279,59 @@ def test_plan_table_and_map_can_be_saved(page: Browser, data: dict[str, Any]) ->
     header = page.run("window.saved[2].slice(1, 4).text()")
     assert header == "PNG"
     assert page.run("window.saved[2].size") > 10_000
+
+
+def test_both_films_of_the_search_play_and_step(page: Browser, data: dict[str, Any]) -> None:
+    press = (
+        "[...document.querySelectorAll('#{0} .transport button')]"
+        ".find((each) => each.textContent === '{1}').click()"
+    )
+    films = {
+        "gap-host": len(data["films"]["lagrangians"][0]["steps"]),
+        "space-host": data["films"]["allocation"]["count"],
+    }
+    for host, steps in films.items():
+        words, end = f"#{host} .story", text(page, f"#{host} .story")
+        assert text(page, f"#{host} output") == f"{steps - 1} of {steps - 1}"
+        page.run(press.format(host, "Start"))
+        start = text(page, words)
+        assert start != end
+        page.run(press.format(host, "+1"))
+        assert text(page, words) != start
+        assert text(page, f"#{host} output") == f"1 of {steps - 1}"
+        page.run(press.format(host, "End"))
+        assert text(page, words) == end
+        page.run(press.format(host, "Play"))
+        page.wait_for(f"document.querySelector('#{host} output').textContent.startsWith('1 of')")
+        page.run(press.format(host, "Pause"))
+        page.run(press.format(host, "End"))
+    last = data["films"]["lagrangians"][0]["steps"][-1]
+    assert f"π{last[1]}" in text(page, "#gap-host .story")
+    assert page.run("document.querySelectorAll('#gap-host line.policy.kept').length") > 0
+    assert page.run("document.querySelectorAll('#gap-host line.policy.broken').length") > 0
+    states = text(page, "#space-host .story")
+    drawn = page.run("document.querySelectorAll('#space-host rect.box:not(.newest)').length")
+    numbers = [int(number) for number in re.findall(r"(\d+) (?:split|pruned|open)", states)]
+    assert sum(numbers) == data["films"]["allocation"]["count"]
+    # Three boxes belong to the legend.
+    assert drawn - 3 == sum(numbers[1:])
+    assert page.run("document.querySelectorAll('#space-host .chart .star').length") == 1
+
+
+def test_a_film_shows_other_activities(page: Browser, data: dict[str, Any]) -> None:
+    def choose(host: str, number: int, value: int) -> None:
+        select = f"document.querySelectorAll('#{host} select')[{number}]"
+        page.run(f"{select}.value = {value}; {select}.dispatchEvent(new Event('change'))")
+
+    choose("gap-host", 0, 1)
+    steps = data["films"]["lagrangians"][1]["steps"]
+    assert text(page, "#gap-host output") == f"{len(steps) - 1} of {len(steps) - 1}"
+    before = page.run("document.querySelector('#space-host svg').innerHTML")
+    axes = data["films"]["allocation"]["axes"]
+    other = next(at for at in range(len(axes)) if at not in data["films"]["allocation"]["shown"])
+    choose("space-host", 0, other)
+    assert page.run("document.querySelector('#space-host svg').innerHTML") != before
+    assert f"of an execution of {axes[other][0]}" in text(page, "#space-host svg")
 
 
 def test_a_table_is_sorted_by_the_column_that_is_chosen(page: Browser) -> None:

@@ -17,6 +17,7 @@ from hcssp.files.named_problem import parameters_of
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.reports.charts import own, save_picture
 from hcssp.reports.figures import given, plain, rounded
+from hcssp.reports.films import films_of
 from hcssp.reports.page import curves_around, save_page
 from hcssp.reports.page_data import page_data
 from hcssp.reports.plan_text import verified_document
@@ -79,7 +80,9 @@ def _write(session: Session, plan: Plan) -> list[Path]:
     # What comes from standard input cannot be read again.
     values = settings if arguments.problem == "-" else parameters_of(arguments.problem, settings)
     parameters = {name: given(float(value)) for name, value in values.items()}
-    save_page(arguments.out, page_data(plan, *curves, seed=arguments.seed, parameters=parameters))
+    films = {} if session.interruption.requested else films_of(plan, arguments.curve_time_limit)
+    data = page_data(plan, *curves, seed=arguments.seed, parameters=parameters, films=films)
+    save_page(arguments.out, data)
     written = [arguments.out]
     if arguments.pictures is not None:
         printer.note("drawing pictures")

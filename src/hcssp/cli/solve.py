@@ -176,6 +176,10 @@ def _check_options(session: Session, solver: Solver) -> None:
             arguments.allocation is not None and method != "budget-allocation",
             "--allocation: only the method 'budget-allocation' divides an allocation space",
         ),
+        (
+            arguments.activity is not None and arguments.lagrangian is None,
+            "--activity: only --lagrangian draws one activity; name its file",
+        ),
     ):
         if wrong:
             raise UsageError(message)
@@ -212,7 +216,7 @@ def _hand_over(
     if arguments.lagrangian is not None and plan.found:
         from hcssp.solving.lagrangian import lagrangian
 
-        lagrangian(problem).plot(arguments.lagrangian)
+        lagrangian(problem, activity=arguments.activity, budget=plan).plot(arguments.lagrangian)
         session.say(f"The policies over the multiplier are drawn in {arguments.lagrangian}.")
     if arguments.allocation is not None and plan.allocation is not None:
         plan.allocation.plot(arguments.allocation, activities=arguments.axes)

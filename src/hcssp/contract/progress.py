@@ -20,7 +20,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from numbers import Real
 from pathlib import Path
@@ -54,6 +54,28 @@ class AllocationBox:
 
 
 @dataclass(frozen=True, eq=False)
+class AllocationIncumbent:
+    """An incumbent of budget allocation.
+
+    Attributes
+    ----------
+    count
+        How many boxes were known when it was found.
+    usage
+        What its activities use along each axis.
+    cost
+        What it costs.
+    cutoff
+        Boxes with this bound or more hold nothing better.
+    """
+
+    count: int
+    usage: FloatArray
+    cost: float
+    cutoff: float
+
+
+@dataclass(frozen=True, eq=False)
 class AllocationSpace:
     """How far budget allocation has divided the space of allocations.
 
@@ -64,22 +86,34 @@ class AllocationSpace:
     all_boxes, count
         The boxes in the order in which they were bounded, of which the first `count` were known then. The
         list goes on to grow.
-    usage
-        What the incumbent's activities use, along each axis; None without an incumbent.
-    cutoff
-        Boxes with this bound or more hold nothing better than the incumbent.
+    incumbents
+        The incumbents so far, each better than those before it.
     """
 
     axes: tuple[tuple[str, str], ...]
     all_boxes: Sequence[AllocationBox] = field(repr=False)
     count: int
-    usage: FloatArray | None
-    cutoff: float
+    incumbents: tuple[AllocationIncumbent, ...]
 
     @property
     def boxes(self) -> Sequence[AllocationBox]:
         """The boxes that were known at this instant."""
         return self.all_boxes[: self.count]
+
+    @property
+    def usage(self) -> FloatArray | None:
+        """What the incumbent's activities use, along each axis; None without an incumbent."""
+        return self.incumbents[-1].usage if self.incumbents else None
+
+    @property
+    def cutoff(self) -> float:
+        """Boxes with this bound or more hold nothing better than the incumbent."""
+        return self.incumbents[-1].cutoff if self.incumbents else inf
+
+    def at(self, count: int) -> AllocationSpace:
+        """The space when only the first `count` boxes were known."""
+        found = tuple(each for each in self.incumbents if each.count <= count)
+        return replace(self, count=min(count, self.count), incumbents=found)
 
     def state_of(self) -> list[Literal["split", "pruned", "open"]]:
         """Of each box, whether it was split, cannot hold anything better, or is open."""

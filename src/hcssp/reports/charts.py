@@ -534,7 +534,8 @@ def draw_lagrangian(picture: Lagrangian, on: Any = None) -> Any:
         axes.annotate(name, (found.price, value), xytext=(6, 3), textcoords="offset points", color=INK)
     axes.set_xlabel(f"price λ of {found.constraint} (λ* = {given(found.price, 4)})")
     axes.set_ylabel(f"expected {found.cost_name} + λ (expected {found.constraint} - {given(bound, 4)})")
-    axes.set_title("Policies over the multiplier")
+    whose = f" of {found.name}" if found.name else ""
+    axes.set_title(f"Policies{whose} over the multiplier")
     lines = [
         axes.plot([], [], color=INK, linewidth=2.6, alpha=0.8, label="least of all: the dual")[0],
         axes.plot([], [], color=ACCENT, label="keeps the bounds")[0],

@@ -20,6 +20,7 @@ from typing import Any
 from hcssp.contract.plan import Plan
 from hcssp.files.atomic import write_atomically
 from hcssp.reports.figures import plain
+from hcssp.reports.films import films_of
 from hcssp.reports.page_data import curve_bounds, draw_curve, page_data, varied_constraints
 from hcssp.reports.sweep_tables import aim_of, axis_name, claims_of, reported_constraints
 from hcssp.solving.sweep import Sweep
@@ -39,6 +40,7 @@ _SCRIPTS = tuple(
         "runs",
         "tables",
         "compare",
+        "films",
         "app",
     )
 )
@@ -148,7 +150,7 @@ def save_report(
     points
         About how many positions the slider has; 0 for no slider.
     time_limit
-        Seconds to work on the plans of the slider.
+        Seconds to work on the plans of the slider; the films of the search may take as long.
     seed
         The seed of the simulated runs.
     curve
@@ -162,7 +164,7 @@ def save_report(
         If the file cannot be written.
     """
     curves = curves_around(plan, vary, points, time_limit) if curve is None else [curve]
-    save_page(path, page_data(plan, *curves, seed=seed))
+    save_page(path, page_data(plan, *curves, seed=seed, films=films_of(plan, time_limit)))
 
 
 _LEAST_SHARE = 4

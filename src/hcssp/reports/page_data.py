@@ -806,6 +806,7 @@ def page_data(
     sensitive: bool = True,
     whole: bool = False,
     beside: Sequence[ProcedurePlan] = (),
+    films: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The data of a page.
 
@@ -823,6 +824,8 @@ def page_data(
         Whether activities that no plan executes are on the sheet, too.
     beside
         Other plans of the same problem, perhaps under other bounds, to be listed behind this one.
+    films
+        The films of the search, as :func:`hcssp.reports.films.films_of` makes them.
 
     Raises
     ------
@@ -849,6 +852,7 @@ def page_data(
         "history": _history(plan),
         "historyWord": history_of(plan)[1],
         "samples": {"runs": runs, "samples": samples, "seed": seed},
+        "films": dict(films or {}),
     }
 
 
@@ -869,7 +873,7 @@ def drawing_data(problem: HCSSP) -> dict[str, Any]:
         **dict.fromkeys(unknown),
     }
     view: dict[str, Any] = {"varied": None, "curve": None, "plans": [nothing], "reported": 0}
-    search: dict[str, Any] = {"grids": [], "history": [], "historyWord": "proven"}
+    search: dict[str, Any] = {"grids": [], "history": [], "historyWord": "proven", "films": {}}
     about = {"parameters": [], "stopped": "", "samples": {"runs": 0, "samples": 0, "seed": 0}}
     whole = _about(problem, _worlds(problem), fingerprint(problem), ())
     return whole | view | search | about | {"views": [{"varied": None}]}

@@ -26,7 +26,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from hcssp.contract.progress import AllocationSpace, Progress
+from hcssp.contract.progress import AllocationIncumbent, AllocationSpace, Progress
 from hcssp.contract.proof import Ending, Infeasible, Reason
 from hcssp.contract.solver import Context, Problem
 from hcssp.cssp.model import FloatArray, IntArray
@@ -213,7 +213,7 @@ class _Reporter:
         self._reported: Incumbent | None = None
         self._policy: ProcedurePolicy | None = None
         self._budgets: Mapping[str, Mapping[str, float]] | None = None
-        self._usage: FloatArray | None = None
+        self._incumbents: tuple[AllocationIncumbent, ...] = ()
         activities = instance.problem.activities
         self._axes = tuple((activities[k].name, activities[k].cssp.cost_names[i]) for k, i in instance.edges)
 
@@ -224,7 +224,9 @@ class _Reporter:
             self._reported = incumbent
             self._policy = self._lift(self._instance.oracle.lift(incumbent.solution))
             self._budgets = _budgets(self._instance, incumbent)
-            self._usage = self._instance.usage_of(incumbent.solution)
+            usage, cost = self._instance.usage_of(incumbent.solution), partitions.upper_bound
+            found = AllocationIncumbent(len(partitions.boxes), usage, cost, partitions.cutoff)
+            self._incumbents = (*self._incumbents, found)
         boxes = partitions.boxes
         return Progress(
             seconds=time.perf_counter() - self._began,
@@ -237,7 +239,7 @@ class _Reporter:
             infeasible=Infeasible() if ending is Reason.INFEASIBLE else None,
             ending=None if ending is None else Ending(ending),
             budgets=self._budgets,
-            allocation=AllocationSpace(self._axes, boxes, len(boxes), self._usage, partitions.cutoff),
+            allocation=AllocationSpace(self._axes, boxes, len(boxes), self._incumbents),
         )
 
     def _lift(self, rows: IntArray) -> ProcedurePolicy:

@@ -170,6 +170,9 @@ function chooseView(view) {
 }
 
 function describe() {
+  byId("films").hidden = !data.films.lagrangians && !data.films.allocation;
+  byId("gap-film").hidden = !data.films.lagrangians;
+  byId("space-film").hidden = !data.films.allocation;
   const grids = hasMap(data);
   byId("where-text").textContent = grids
     ? `${data.sheet.map ? "The rooms as they stand." : "Every activity by itself: the problem does not say where its rooms are."} `
@@ -278,9 +281,13 @@ function drawCharts() {
 function drawProof() {
   drawHistory({ chart: byId("history"), caption: byId("history-caption") }, data.history, data.historyWord);
 }
+const films = [];
+if (data.films.lagrangians) films.push(gapFilm(byId("gap-host"), data.films.lagrangians));
+if (data.films.allocation) films.push(spaceFilm(byId("space-host"), data.films.allocation));
 function redraw() {
   drawCharts();
   drawProof();
+  films.forEach((draw) => draw());
 }
 let width = innerWidth, waiting = null;
 addEventListener("resize", () => {
