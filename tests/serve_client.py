@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
@@ -113,30 +113,56 @@ class Client:
                 return data
         raise AssertionError("the stream has ended")
 
+    def ended(self, session: str) -> Json:
+        """The search of this revision, once it is over."""
+        self.wait(session, lambda event, data: _status(event, data) not in ("", "searching", "idle"))
+        return dict(self.get(session)["search"])
+
     def planned(self, session: str) -> Json:
         """The newest plan, once the search of this revision is over."""
-        state = self.wait(
-            session, lambda event, data: _search(event, data) not in (None, "searching", "idle")
-        )
-        assert state
+        words = self.ended(session)["words"]
         plans = self.get(session)["plans"]
-        assert plans, "there is no plan"
+        assert plans, words
         return dict(plans[-1])
 
 
-def _search(event: str, data: Json) -> str | None:
+def _status(event: str, data: Json) -> str:
     if event == "state":
         return str(data["search"]["status"])
-    return str(data["status"]) if event == "search" else None
+    return str(data["status"]) if event == "search" else ""
+
+
+def workers_of(client: Client) -> list[int]:
+    """The processes that a server has started."""
+    tasks = Path(f"/proc/{client.process.pid}/task").iterdir()
+    return [int(each) for task in tasks for each in (task / "children").read_text().split()]
+
+
+_WITH_LIMITS = """\
+import json, sys
+from pathlib import Path
+from hcssp.serve.app import listening, serve
+from hcssp.serve.parameters import ServeParameters
+listener = listening("127.0.0.1", 0)
+print(f"http://127.0.0.1:{listener.getsockname()[1]}/", flush=True)
+serve(listener, Path(sys.argv[1]), limits=ServeParameters(**json.loads(sys.argv[2])))
+"""
+
+
+def running_with(folder: Path, **limits: float) -> AbstractContextManager[Client]:
+    """A server for a folder with some other limits."""
+    return _running([sys.executable, "-c", _WITH_LIMITS, str(folder), json.dumps(limits)])
+
+
+def running(folder: Path, *arguments: str) -> AbstractContextManager[Client]:
+    """A server for a folder, as the command starts it; it is ended by Ctrl-C."""
+    command = [sys.executable, "-m", "hcssp", "serve", *arguments, "--folder", str(folder)]
+    return _running([*command, "--port", "0", "--no-browser"])
 
 
 @contextmanager
-def running(folder: Path, *arguments: str) -> Iterator[Client]:
-    """A server for a folder; it is ended by Ctrl-C."""
-    command = [sys.executable, "-m", "hcssp", "serve", *arguments, "--folder", str(folder)]
-    with subprocess.Popen(
-        [*command, "--port", "0", "--no-browser"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+def _running(command: list[str]) -> Iterator[Client]:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             address = process.stdout.readline()

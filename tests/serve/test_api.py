@@ -181,7 +181,7 @@ def test_the_text_is_served_as_a_file(client: Client) -> None:
     session, _ = client.begin(text=SMALL)
     status, content, headers = client.raw("GET", f"{session}/problem?download=1")
     assert (status, content.decode()) == (200, SMALL)
-    assert headers["content-disposition"] == "attachment"
+    assert headers["content-disposition"] == 'attachment; filename="problem.yaml"'
     head = client.planned(session)
     document = json.loads(client.raw("GET", f"{session}/plans/{head['plan']}/document")[1])
     assert document["format"] == "hcssp-plan"

@@ -13,6 +13,7 @@ hcssp.serve.api.BadRequest: runs: "many" is not a whole number
 from __future__ import annotations
 
 import json
+import re
 import types
 from dataclasses import dataclass
 from functools import cache
@@ -45,7 +46,10 @@ class Nothing(TypedDict):
 
 
 class NewSession(TypedDict):
-    """What a session begins with: a text, a file of the folder, a built-in problem, or a blank sheet."""
+    """What a session begins with: a text, a file of the folder, a built-in problem, a mission, or nothing.
+
+    A mission visits the stops on the map of a robot fleet, a file of the folder called ``site``.
+    """
 
     text: NotRequired[str]
     json: NotRequired[bool]
@@ -53,8 +57,22 @@ class NewSession(TypedDict):
     builtin: NotRequired[str]
     parameters: NotRequired[dict[str, float]]
     scale: NotRequired[int]
+    site: NotRequired[str]
+    stops: NotRequired[list[str]]
     blank: NotRequired[bool]
     name: NotRequired[str]
+
+
+class SiteFile(TypedDict):
+    """The map of a robot fleet in the folder: a building of Open-RMF, or a route graph of Nav2."""
+
+    site: str
+
+
+class Places(TypedDict):
+    """The places of a map."""
+
+    places: list[str]
 
 
 class Operation(TypedDict):
@@ -318,6 +336,7 @@ class Catalogue(TypedDict):
     folder: str
     builtin: list[BuiltIn]
     files: list[str]
+    sites: list[str]
     sessions: list[Listed]
     limits: dict[str, float]
 
@@ -401,6 +420,30 @@ class Saved(TypedDict):
     file: str
 
 
+class SavedPlan(TypedDict):
+    """A plan in the file of a session."""
+
+    head: Json
+    page: str
+    document: str
+    text: str
+    json: bool
+
+
+class SavedSession(TypedDict):
+    """The file of a session."""
+
+    format: Literal["hcssp-session"]
+    version: int
+    name: str
+    text: str
+    json: bool
+    file: str | None
+    revision: int
+    settings: Settings
+    plan: SavedPlan | None
+
+
 class Failure(TypedDict):
     """What is wrong, where, the value and the remedy."""
 
@@ -439,6 +482,7 @@ _P = _S + "/plans/{plan}"
 ROUTES = (
     Route("GET", "/api/openapi.json", "openapi", "This description", None, Json),
     Route("GET", "/api/catalogue", "catalogue", "What a session can begin with", None, Catalogue),
+    Route("POST", "/api/places", "places", "The places of a map that a mission can visit", SiteFile, Places),
     Route("POST", "/api/sessions", "begin", "Begin a session", NewSession, State),
     Route("GET", _S, "state", "A session, which is opened again if it was closed", None, State),
     Route("DELETE", _S, "forget", "Close a session and forget what was saved of it", None, Nothing),
@@ -560,7 +604,12 @@ def checked(value: Any, shape: Any, where: str = "") -> Any:
         fits = number if shape is float else type(value) is shape
         if not fits:
             raise _wrong(where, value, _PLAIN[shape][1])
+        if shape is str and not value.isascii() and _HALF.search(value):
+            raise BadRequest(f"{where}: there is half of a character in it; write the whole one")
     return value
+
+
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def _fits(value: Any, shape: Any, where: str) -> bool:

@@ -13,15 +13,18 @@ import hmac
 import ipaddress
 import json
 import logging
+import re
 import signal
 import socket
+import struct
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from functools import partial
 from importlib.resources import files
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import parse_qs, urlsplit
 
 from hcssp.errors import HcsspError, MissingDependency
@@ -29,7 +32,7 @@ from hcssp.files.atomic import write_atomically
 from hcssp.reports.problem_text import problems_document
 from hcssp.serve.api import ROUTES, BadRequest, Route, checked, openapi_document
 from hcssp.serve.parameters import ServeParameters
-from hcssp.serve.sessions import Raw, Refused, Session, Sessions
+from hcssp.serve.sessions import PROBLEM_SUFFIXES, SITE_SUFFIXES, Raw, Refused, Session, Sessions
 from hcssp.start import SIGNALS
 from hcssp.version import __version__
 
@@ -47,7 +50,7 @@ except ImportError as error:
     ) from error
 
 if TYPE_CHECKING:
-    from starlette.types import Message, Receive, Scope, Send
+    from starlette.types import Receive, Scope, Send
 
 logger = logging.getLogger(__name__)
 
@@ -107,10 +110,14 @@ class Guard:
         The address that the server listens to.
     token
         What a client must know; None if nothing.
+    port
+        Where the server listens.
     """
 
-    def __init__(self, host: str, token: str | None) -> None:
+    def __init__(self, host: str, token: str | None, port: int) -> None:
         self._host, self._token = host, token
+        # Browsers send cookies to all ports of a machine.
+        self.cookie = f"hcssp-token-{port}"
         self._is_local = host in LOOPBACK
 
     def refuse(self, request: Request) -> None:
@@ -159,7 +166,7 @@ class Guard:
         if self._token is None:
             return True
         given = request.headers.get("authorization", "").removeprefix("Bearer ")
-        return any(self.is_token(each) for each in (given, request.cookies.get("hcssp-token", "")))
+        return any(self.is_token(each) for each in (given, request.cookies.get(self.cookie, "")))
 
     def is_token(self, given: str) -> bool:
         """Whether this is the token; it takes equally long whatever is wrong with it."""
@@ -203,7 +210,6 @@ class Application:
             await self._live(receive, send)
             return
         request = Request(scope, receive)
-        patient = partial(self._send, send)
         try:
             response = await self._judged(request)
         except HcsspError as error:
@@ -216,14 +222,7 @@ class Application:
             response = answered({"error": "a fault of hcssp; the details are in its log"}, 500)
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
-        try:
-            await response(scope, receive, patient)
-        except TimeoutError:
-            # A client that does not read; the connection is closed.
-            logger.info("a client took too long to read")
-
-    async def _send(self, send: Send, message: Message) -> None:
-        await asyncio.wait_for(send(message), self._limits.client_seconds)
+        await response(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         while True:
@@ -242,7 +241,7 @@ class Application:
             given = parse_qs(request.url.query).get("token", [""])[0]
             if request.url.path == "/" and self._guard.is_token(given):
                 response = RedirectResponse("/", 303)
-                response.set_cookie("hcssp-token", given, httponly=True, samesite="strict")
+                response.set_cookie(self._guard.cookie, given, httponly=True, samesite="strict")
                 return response
             raise Refused(401, "the token is missing or wrong; hcssp serve has printed it with its address")
         matches = [(route, *route.matches(request.scope)) for route in self._routes]
@@ -283,7 +282,7 @@ class Application:
         if "session" in given:
             given["session"] = await self.sessions.find(given["session"])
         if "plan" in given:
-            given["plan"] = _number(given["plan"])
+            given["plan"] = _plan_number(given["plan"])
         if route.takes is not None:
             given["body"] = body
         answer = await getattr(self, route.name)(**given)
@@ -292,8 +291,10 @@ class Application:
             if isinstance(answer, Response)
             else answered(answer, 201 if route.name == "begin" else 200)
         )
-        if "download" in request.query_params:
-            response.headers["Content-Disposition"] = "attachment"
+        if "download" in request.query_params and isinstance(given.get("session"), Session):
+            name = re.sub(r"[^\w.-]+", "-", given["session"].name, flags=re.ASCII)[:80]
+            ending = {"problem": ".yaml", "document": ".plan.json"}.get(route.name, ".json")
+            response.headers["Content-Disposition"] = f'attachment; filename="{name}{ending}"'
         return response
 
     async def _body(self, request: Request) -> Any:
@@ -313,7 +314,9 @@ class Application:
             raise Refused(413, f"the request is larger than the {self._limits.body_bytes:,} bytes allowed")
         try:
             await asyncio.wait_for(read(), self._limits.client_seconds)
-            return json.loads(content.decode() or "{}", parse_constant=_refuse_constant)
+            return json.loads(
+                content.decode() or "{}", parse_constant=_refused, parse_float=_number, parse_int=_whole
+            )
         except TimeoutError:
             raise Refused(408, "the request took too long to arrive") from None
         except (ValueError, RecursionError) as error:
@@ -323,18 +326,19 @@ class Application:
         return openapi_document()
 
     async def catalogue(self) -> Mapping[str, Any]:
-        found = await asyncio.to_thread(lambda: (self.sessions.files(), self.sessions.saved()))
+        files = self.sessions.files
         return {
             "version": __version__,
             "folder": self.sessions.folder.name,
             "builtin": problems_document()["problems"],
-            "files": found[0],
-            "sessions": found[1],
+            "files": await asyncio.to_thread(files, PROBLEM_SUFFIXES),
+            "sites": await asyncio.to_thread(files, SITE_SUFFIXES),
+            "sessions": await asyncio.to_thread(self.sessions.saved),
             "limits": asdict(self._limits),
         }
 
     async def begin(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        sources = [key for key in ("text", "file", "builtin", "blank") if key in body]
+        sources = [key for key in ("text", "file", "builtin", "site", "blank") if key in body]
         if len(sources) > 1:
             raise BadRequest(f"{sources[1]}: begin with {sources[0]} or with this, not with both")
         if not sources:
@@ -349,14 +353,19 @@ class Application:
             "builtin": body.get("builtin"),
             "parameters": body.get("parameters", {}),
             "scale": body.get("scale", 1),
+            "site": str(self.sessions.site(body["site"])) if "site" in body else None,
+            "stops": body.get("stops", []),
         }
         return (await self.sessions.begin(name, text, is_json, file, made)).state()
+
+    async def places(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        return await self.sessions.places(body["site"])
 
     async def state(self, session: Session) -> Mapping[str, Any]:
         return session.state()
 
     async def forget(self, session: Session) -> Mapping[str, Any]:
-        await self.sessions.forget(session.key)
+        await self.sessions.forget(session)
         return {}
 
     async def edit(self, session: Session, body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -416,6 +425,8 @@ class Application:
         what, name, plan = body["what"], body["file"], body.get("plan")
         own = what == "problem" and name == session.file
         suffixes = _SUFFIXES[what]
+        if what == "problem":
+            suffixes = (".json",) if session.is_json else (".yaml", ".yml")
         path = self.sessions.target(name, suffixes, bool(body.get("replace", False)) or own)
         content: str | bytes = session.text
         if what != "problem":
@@ -528,7 +539,7 @@ class Application:
 
 
 _SUFFIXES = {
-    "problem": (".yaml", ".yml", ".json"),
+    "problem": PROBLEM_SUFFIXES,
     "plan": (".json",),
     "certificate": (".cert",),
     "report": (".html",),
@@ -579,18 +590,31 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
-def _number(text: str) -> int:
-    if not text.isdecimal() or len(text) > 9:
+def _plan_number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS):
         raise Refused(404, f"there is no plan {text[:40]!r}; plans have numbers")
     return int(text)
 
 
-def _refuse_constant(constant: str) -> float:
-    raise ValueError(f"{constant} is no number")
+_DIGITS = 15
+"""Whole numbers of more digits are none that a plan, a count or a size can have."""
+
+
+def _whole(text: str) -> int:
+    return int(text) if len(text) <= _DIGITS else _refused(text[:_DIGITS] + "...")
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    return value if isfinite(value) else _refused(text[:_DIGITS] + "...")
+
+
+def _refused(number: str) -> NoReturn:
+    raise ValueError(f"{number} is no number that can be used")
 
 
 def impatient(limits: ServeParameters) -> type[H11Protocol]:
-    """A protocol of HTTP that closes connections on which a request does not arrive in time."""
+    """A protocol of HTTP that closes connections whose clients are too slow to send or to read."""
 
     class Impatient(H11Protocol):
         _late: asyncio.TimerHandle | None = None
@@ -599,30 +623,45 @@ def impatient(limits: ServeParameters) -> type[H11Protocol]:
             super().connection_made(transport)
             if len(self.connections) > limits.connections:
                 transport.abort()
-            self._wait()
+            self._watch()
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
-            self._wait()
+            self._watch()
 
-        def _wait(self) -> None:
-            """The headers of a request must be there when the time is up, however slowly they come."""
-            waits = self.cycle is None or self.cycle.response_complete
-            if waits and self._late is None:
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._watch()
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            self._watch()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            self._watch()
+
+        @property
+        def _waits(self) -> bool:
+            """Whether it is the client's turn: to send the headers of a request, or to read."""
+            is_idle = self.cycle is None or self.cycle.response_complete
+            return not self.transport.is_closing() and (is_idle or self.flow.write_paused)
+
+        def _watch(self) -> None:
+            """The time does not begin again with every byte, however slowly they come."""
+            if self._waits and self._late is None:
                 self._late = self.loop.call_later(limits.client_seconds, self._end)
-            elif not waits and self._late is not None:
+            elif not self._waits and self._late is not None:
                 self._late.cancel()
                 self._late = None
 
         def _end(self) -> None:
             self._late = None
-            if self.cycle is None or self.cycle.response_complete:
+            if self._waits:
+                # What was not read is dropped, also by the system.
+                stream = self.transport.get_extra_info("socket")
+                stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 self.transport.abort()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            if self._late is not None:
-                self._late.cancel()
-            super().connection_lost(exc)
 
     return Impatient
 
@@ -684,7 +723,9 @@ def serve(
         The limits.
     """
     limits = limits or ServeParameters()
-    application = Application(Sessions(folder, limits), Guard(host, token), first or {"blank": True})
+    application = Application(
+        Sessions(folder, limits), Guard(host, token, listener.getsockname()[1]), first or {"blank": True}
+    )
     config = uvicorn.Config(
         application,
         http=impatient(limits),

@@ -80,12 +80,15 @@ def edited(text: str, operations: Sequence[Mapping[str, Any]], *, json: bool = F
         If the text cannot be parsed.
     """
     wanted = document_of(text, json=json)
-    for operation in operations:
-        wanted = _applied(wanted, operation)
-        if not json:
-            text = _Text(text).after(operation)
-    if json:
-        return to_json(wanted)
+    try:
+        for operation in operations:
+            wanted = _applied(wanted, operation)
+            if not json:
+                text = _Text(text).after(operation)
+        if json:
+            return to_json(wanted)
+    except RecursionError:
+        raise CannotEdit("the value is nested far too deep for a problem; write a simpler one") from None
     try:
         is_meant = _same(document_of(text), wanted)
     except InvalidProblem:

@@ -39,8 +39,8 @@ class ServeParameters:
         use.
     answer_bytes
         The size of an answer of a worker.
-    files
-        How many files and sessions a list has.
+    files, scanned
+        How many files and sessions a list has, and how many names of the folder are looked at.
     grace_seconds
         How long a worker may take to begin with a request, or a message to be sent; then it is killed.
     queue_seconds
@@ -67,7 +67,7 @@ class ServeParameters:
         How many places of an execution are listed.
     """
 
-    sessions: int = 16
+    sessions: int = 8
     connections: int = 200
     body_bytes: int = 9 * 2**20
     edited_bytes: int = 2**18
@@ -81,6 +81,7 @@ class ServeParameters:
     address_bytes: int = 32 * 2**30
     answer_bytes: int = 2**28
     files: int = 1000
+    scanned: int = 20_000
     grace_seconds: float = 5.0
     queue_seconds: float = 300.0
     load_seconds: float = 60.0

@@ -17,12 +17,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from itertools import chain, islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from hcssp.errors import CannotWrite, HcsspError
 from hcssp.files.atomic import read_json, write_atomically
 from hcssp.files.problem_file.document import Findings, Unreadable, decoded, find_beside, read_bytes
+from hcssp.serve.api import SavedSession, checked
 from hcssp.serve.parameters import OUT_OF_MEMORY, ServeParameters
 
 Message = dict[str, Any]
@@ -44,8 +46,30 @@ class Refused(HcsspError):
         self.status = status
 
 
-class WorkerDied(HcsspError):
-    """The worker process has ended in the middle of its work."""
+class WorkerDied(Refused):
+    """The worker process has ended in the middle of its work, or was killed since that took too long."""
+
+
+class Pending:
+    """A request that waits: until it is taken up, and until it is answered."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.begun: asyncio.Future[None] = loop.create_future()
+        self.answer: asyncio.Future[Any] = loop.create_future()
+
+    def fail(self, error: Exception) -> None:
+        """There will be no answer."""
+        for future in (self.begun, self.answer):
+            if not future.done():
+                future.set_exception(error)
+
+    def forget(self) -> None:
+        """Nothing waits for it any more."""
+        for future in (self.begun, self.answer):
+            if not future.cancel() and not future.cancelled():
+                # What it holds has been raised, or is no longer wanted.
+                future.exception()
 
 
 class Worker:
@@ -63,9 +87,8 @@ class Worker:
         self._process = process
         self._limits = limits
         self._count = 0
-        self._begun: dict[int, asyncio.Future[None]] = {}
-        self._answers: dict[int, asyncio.Future[Message]] = {}
-        self._closed = False
+        self._pending: dict[int, Pending] = {}
+        self._closed = self._is_ended = False
         self._is_ready = asyncio.Event()
         self.on_event: Callable[[Message], None] = lambda event: None
         self.on_death: Callable[[str], None] = lambda why: None
@@ -88,6 +111,11 @@ class Worker:
     def process_id(self) -> int:
         return self._process.pid
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process has not ended."""
+        return not self._is_ended and self._process.returncode is None
+
     async def ask(self, do: str, seconds: float, **arguments: Any) -> Any:
         """The answer to a request.
 
@@ -99,35 +127,33 @@ class Worker:
             If the process ends.
         """
         self._count += 1
-        number, loop = self._count, asyncio.get_running_loop()
-        begun, answer = self._begun[number], self._answers[number] = (
-            loop.create_future(),
-            loop.create_future(),
-        )
-        line = json.dumps({"id": number, "do": do, "with": arguments}, allow_nan=False) + "\n"
-        if self._process.stdin is None or self._closed:
-            raise WorkerDied("the worker process has ended")
+        number, pending = self._count, Pending()
+        self._pending[number] = pending
         try:
-            self._process.stdin.write(line.encode())
-            await asyncio.wait_for(self._process.stdin.drain(), self._limits.load_seconds)
-            await asyncio.wait_for(self._is_ready.wait(), self._limits.load_seconds)
-            await asyncio.wait_for(
-                begun, self._limits.grace_seconds if do in _AT_ONCE else self._limits.queue_seconds
-            )
-            return await asyncio.wait_for(answer, seconds)
+            await self._begun(pending, {"id": number, "do": do, "with": arguments})
+            return await asyncio.wait_for(pending.answer, seconds)
+        except TimeoutError as error:
+            self.kill()
+            took = f"it took longer than {seconds:g} seconds, so the worker process was ended"
+            raise WorkerDied(_TOO_LONG, took) from error
+        finally:
+            del self._pending[number]
+            pending.forget()
+
+    async def _begun(self, pending: Pending, request: Message) -> None:
+        """Send a request, and wait until the worker has taken it up."""
+        limits, stream = self._limits, self._process.stdin
+        patience = limits.grace_seconds if request["do"] in _AT_ONCE else limits.queue_seconds
+        try:
+            if stream is None or not self.is_alive:
+                raise ConnectionError
+            stream.write(json.dumps(request, allow_nan=False).encode() + b"\n")
+            await asyncio.wait_for(stream.drain(), limits.load_seconds)
+            await asyncio.wait_for(self._is_ready.wait(), limits.load_seconds)
+            await asyncio.wait_for(pending.begun, patience)
         except (ConnectionError, TimeoutError) as error:
             self.kill()
-            raise WorkerDied(
-                f"the worker process did not answer within {seconds:g} seconds and was killed"
-            ) from error
-        finally:
-            self._begun.pop(number, None)
-            self._answers.pop(number, None)
-            for future in (begun, answer):
-                if not future.done():
-                    future.cancel()
-                elif not future.cancelled():
-                    future.exception()
+            raise WorkerDied(503, "the worker process did not react and was ended") from error
 
     async def _read(self) -> None:
         stream = self._process.stdout
@@ -140,10 +166,8 @@ class Worker:
         code = await self._process.wait()
         self._is_ready.set()
         why = _why_ended(code)
-        waiting: list[asyncio.Future[Any]] = [*self._begun.values(), *self._answers.values()]
-        for future in waiting:
-            if not future.done():
-                future.set_exception(WorkerDied(why))
+        for pending in self._pending.values():
+            pending.fail(WorkerDied(503, why))
         if not self._closed:
             self._closed = True
             self.on_death(why)
@@ -155,17 +179,20 @@ class Worker:
         if "event" in message:
             self.on_event(message)
             return
-        begun, answer = self._begun.get(message["id"]), self._answers.get(message["id"])
-        if "begun" in message and begun is not None and not begun.done():
-            begun.set_result(None)
-        elif answer is not None and not answer.done():
-            if "error" in message:
-                answer.set_exception(Refused(_STATUS.get(message["kind"], 422), message["error"]))
-            elif "answer" in message:
-                answer.set_result(message["answer"])
+        pending = self._pending.get(message["id"])
+        if pending is None or pending.answer.done():
+            return
+        if "begun" in message:
+            if not pending.begun.done():
+                pending.begun.set_result(None)
+        elif "answer" in message:
+            pending.answer.set_result(message["answer"])
+        else:
+            pending.fail(Refused(_STATUS.get(message["kind"], 422), message["error"]))
 
     def kill(self) -> None:
         """End the process at once."""
+        self._is_ended = True
         with suppress(ProcessLookupError):
             self._process.kill()
 
@@ -176,6 +203,9 @@ class Worker:
         await self._process.wait()
         await self._reading
 
+
+_TOO_LONG = 504
+"""The status of HTTP for an answer that does not come in time."""
 
 _AT_ONCE = frozenset({"load", "search", "stop", "restore", "warm"})
 """Requests for which a question is given up, so that they are begun soon."""
@@ -223,6 +253,8 @@ class Session:
         The problem file, and how often it was changed.
     used
         When it was used last, by ``time.monotonic()``.
+    opening
+        What opens it again, until that is done.
     """
 
     def __init__(self, key: str, name: str, room: Sessions) -> None:
@@ -247,10 +279,12 @@ class Session:
         self._numbers = 0
         self._texts: dict[int, tuple[str, bool]] = {}
         self._worker: Worker | None = None
-        self._loaded = False
-        self._lock = asyncio.Lock()
+        self._asking = 0
+        self._lock, self._preparing, self._writing = asyncio.Lock(), asyncio.Lock(), asyncio.Lock()
+        self._is_forgotten = False
         self._subscribers: list[Subscriber] = []
         self._autosave_error = ""
+        self.opening: asyncio.Task[None] | None = None
         self._saving: asyncio.Task[None] | None = None
         self.used = time.monotonic()
 
@@ -358,15 +392,14 @@ class Session:
             await self._changed(True)
 
     async def _load(self, text: str, operations: Sequence[Message]) -> None:
-        loaded = await self._ask_at_once(
-            "load",
-            text=text,
-            operations=operations,
-            json=self.is_json,
-            name=self.name,
-            folder=str(self._room.folder if self.file is None else (self._room.folder / self.file).parent),
-        )
-        self._loaded = True
+        self._take(await self._ask_at_once("load", **self._to_load(text, operations)))
+
+    def _to_load(self, text: str, operations: Sequence[Message] = ()) -> Message:
+        folder = self._room.folder if self.file is None else (self._room.folder / self.file).parent
+        about = {"json": self.is_json, "name": self.name, "folder": str(folder)}
+        return {"text": text, "operations": operations, **about}
+
+    def _take(self, loaded: Message) -> None:
         self.text, self._document = loaded["text"], loaded["document"]
         self._errors, self._drawing = loaded["errors"], loaded["drawing"]
 
@@ -383,9 +416,10 @@ class Session:
         while self._done and sum(map(len, self._done)) > self._limits.history_bytes:
             del self._done[0]
 
-    def forget_past(self) -> None:
-        """What the session began with is not undone."""
+    def begun(self) -> None:
+        """What the session began with is not undone, and is that of its file if it has one."""
         self._done.clear()
+        self._saved_text = self.text
 
     # The search.
 
@@ -435,55 +469,45 @@ class Session:
     async def ask(self, do: str, seconds: float, **arguments: Any) -> Any:
         """Ask the worker; a question waits for its turn."""
         self.used = time.monotonic()
-        worker = await self._ready()
+        self._asking += 1
         try:
-            return await worker.ask(do, seconds, **arguments)
+            return await (await self._ready()).ask(do, seconds, **arguments)
         except WorkerDied as error:
-            raise Refused(503, f"{error}; a new one is started, so ask again") from error
+            raise Refused(error.status, f"{error}; a new one is started: ask again") from error
         finally:
+            self._asking -= 1
             self.used = time.monotonic()
 
     async def _ask_at_once(self, do: str, **arguments: Any) -> Any:
-        """Ask the worker for something that must be done now; one that does not answer is replaced, once."""
+        """Ask the worker for something that must be done now; one that dies or hangs is replaced, once."""
         self.used = time.monotonic()
         try:
-            worker = self._worker or await self._ready(load=do != "load")
-            return await worker.ask(do, self._limits.load_seconds, **arguments)
+            return await (await self._ready()).ask(do, self._limits.load_seconds, **arguments)
         except WorkerDied as error:
-            self._gone(str(error))
-        try:
-            worker = await self._ready(load=do != "load")
-            return await worker.ask(do, self._limits.load_seconds, **arguments)
-        except WorkerDied as error:
-            self._gone(str(error))
-            raise Refused(503, f"{error}; the session is as it was before") from error
+            if error.status == _TOO_LONG:
+                raise
+        return await (await self._ready()).ask(do, self._limits.load_seconds, **arguments)
 
-    async def _ready(self, load: bool = True) -> Worker:
+    async def _ready(self) -> Worker:
         """The worker; a new one is given what the last one knew."""
-        if self._worker is None:
-            worker = self._worker = await self._room.worker()
-            worker.on_event = self._heard
-            worker.on_death = self._gone
+        async with self._preparing:
+            if self._worker is not None and self._worker.is_alive:
+                return self._worker
+            worker = await self._room.worker()
+            worker.on_event, worker.on_death = self._heard, self._gone
+            seconds = self._limits.load_seconds
             for number, kept in sorted(self.plans.items()):
-                document = json.loads(kept.document)
-                await worker.ask(
-                    *("restore", self._limits.load_seconds),
-                    plan=number,
-                    text=kept.text,
-                    json=kept.json,
-                    document=document,
-                )
-            if load and self.text:
-                await self._load(self.text, ())
+                known = {"text": kept.text, "json": kept.json, "document": json.loads(kept.document)}
+                await worker.ask("restore", seconds, plan=number, **known)
+            if self.revision:
+                self._take(await worker.ask("load", seconds, **self._to_load(self.text)))
             if self.plans:
-                await worker.ask("warm", self._limits.load_seconds, plan=max(self.plans))
-        return self._worker
+                await worker.ask("warm", seconds, plan=max(self.plans))
+            self._worker = worker
+            return worker
 
     def _gone(self, why: str) -> None:
         """The worker has died, whatever it was doing."""
-        if self._worker is None:
-            return
-        self._worker.kill()
         self._worker, self.run = None, None
         if self.search["status"] == "searching":
             self.search = {**self.search, "status": "failed", "words": why}
@@ -493,7 +517,7 @@ class Session:
     @property
     def is_busy(self) -> bool:
         """Whether it searches, or something waits for it."""
-        return self.search["status"] == "searching" or self._lock.locked()
+        return self.search["status"] == "searching" or self._asking > 0 or self._lock.locked()
 
     @property
     def process_id(self) -> int | None:
@@ -516,33 +540,40 @@ class Session:
             "settings": self.settings,
             "plan": None if newest is None else asdict(newest),
         }
-        try:
-            await asyncio.to_thread(self._room.write_saved, self.key, json.dumps(saved))
-            self._autosave_error = ""
-        except CannotWrite as error:
-            self._autosave_error = str(error)
+        async with self._writing:
+            if self._is_forgotten:
+                return
+            try:
+                await asyncio.to_thread(self._room.write_saved, self.key, json.dumps(saved))
+                self._autosave_error = ""
+            except CannotWrite as error:
+                self._autosave_error = str(error)
 
     async def resume(self, saved: Message) -> None:
         """Go on with what was saved."""
         self.is_json, self.file, self.settings = saved["json"], saved["file"], saved["settings"]
+        self.text, self.revision = saved["text"], saved["revision"]
         if saved["plan"] is not None:
             kept = KeptPlan(**saved["plan"])
-            self._numbers = kept.head["plan"]
+            self._numbers = int(kept.head["plan"])
             self.plans[self._numbers] = kept
             self._texts[self._numbers] = (kept.text, kept.json)
         async with self._lock:
-            self.revision = saved["revision"]
-            self.text = saved["text"]
             await self._ready()
-            if not self.plans and self.settings["automatic"] and self._drawing is not None:
+            newest = self.plans.get(self._numbers)
+            is_current = newest is not None and newest.head["revision"] == self.revision
+            if not is_current and self.settings["automatic"] and self._drawing is not None:
                 await self._begin_search()
 
-    async def close(self) -> None:
-        """Save it, end the worker, and publish that."""
-        await self.save()
+    async def close(self, forget: bool = False) -> None:
+        """Save it or forget it, end the worker, and publish that."""
+        if not forget:
+            await self.save()
+        async with self._writing:
+            self._is_forgotten = True
         self.publish("closed", {})
-        if self._worker is not None:
-            worker, self._worker = self._worker, None
+        worker, self._worker = self._worker, None
+        if worker is not None:
             await worker.close()
 
     def keep_as(self, file: str) -> None:
@@ -583,14 +614,14 @@ class Sessions:
         self.folder, self.limits = folder.resolve(), limits
         self.open: dict[str, Session] = {}
         self._spare: asyncio.Task[Worker] | None = None
-        self._opening = asyncio.Lock()
 
     async def worker(self) -> Worker:
-        """A worker that has imported what it needs, and another one begins to."""
+        """A worker that has imported what it needs, or is about to; another one begins to."""
         spare = self.warm_up()
         self._spare = None
         self.warm_up()
-        return await spare
+        worker = await spare
+        return worker if worker.is_alive else await Worker.started(self.limits)
 
     def warm_up(self) -> asyncio.Task[Worker]:
         """Start the process of the next session."""
@@ -598,24 +629,27 @@ class Sessions:
             self._spare = asyncio.create_task(Worker.started(self.limits))
         return self._spare
 
+    async def places(self, site: str) -> Message:
+        """The places of a map of the folder."""
+        worker = await self.worker()
+        try:
+            found: Message = await worker.ask("places", self.limits.load_seconds, site=str(self.site(site)))
+            return found
+        finally:
+            await worker.close()
+
     async def begin(
         self, name: str, text: str | None, is_json: bool, file: str | None, made: Message
     ) -> Session:
         """A new session with a text, or with a problem that its worker makes."""
-        async with self._opening:
-            await self._make_room()
-            session = Session(secrets.token_hex(8), name, self)
-            self.open[session.key] = session
+        session = Session(secrets.token_hex(8), name, self)
+        await self._admit(session)
         try:
-            session.is_json = is_json
+            session.is_json, session.file = is_json, file
             if text is None:
                 text = (await session.ask("make", self.limits.load_seconds, **made))["text"]
-            if file is not None:
-                session.file = file
             await session.edit(text, (), None, True)
-            session.forget_past()
-            if file is not None:
-                session.keep_as(file)
+            session.begun()
         except BaseException:
             await self._drop(session)
             raise
@@ -629,37 +663,49 @@ class Sessions:
         Refused
             If there is none.
         """
-        if key in self.open:
-            self.open[key].used = time.monotonic()
-            return self.open[key]
-        async with self._opening:
-            if key in self.open:
-                return self.open[key]
-            saved = self._read_saved(key)
-            await self._make_room()
-            session = Session(key, saved["name"], self)
+        if key not in self.open:
+            saved = await asyncio.to_thread(self._read_saved, key)
+            if key not in self.open:
+                session = Session(key, saved["name"], self)
+                session.opening = asyncio.create_task(self._resumed(session, saved))
+        session = self.open.get(key) or session
+        if session.opening is not None:
+            # It goes on if the client that asked for it goes away.
+            await asyncio.shield(session.opening)
+        session.used = time.monotonic()
+        return session
+
+    async def _resumed(self, session: Session, saved: Message) -> None:
+        try:
+            await self._admit(session)
             await session.resume(saved)
-            self.open[key] = session
-            return session
+        except BaseException:
+            self.open.pop(session.key, None)
+            await session.close()
+            raise
+        session.opening = None
 
-    async def _make_room(self) -> None:
-        if len(self.open) < self.limits.sessions:
-            return
-        idle = [session for session in self.open.values() if not session.is_busy]
-        if not idle:
-            raise Refused(503, f"{self.limits.sessions} sessions are searching; wait, or stop one of them")
-        oldest = min(idle, key=lambda session: session.used)
-        del self.open[oldest.key]
-        await oldest.close()
+    async def _admit(self, session: Session) -> None:
+        """Let a session be one of the open ones; the one that was idle longest makes room for it."""
+        oldest = None
+        if len(self.open) >= self.limits.sessions:
+            idle = [each for each in self.open.values() if not each.is_busy and each.opening is None]
+            if not idle:
+                busy = f"all {self.limits.sessions} sessions are at work"
+                raise Refused(503, f"{busy}; wait, or stop a search or close a session")
+            oldest = min(idle, key=lambda each: each.used)
+            del self.open[oldest.key]
+        self.open[session.key] = session
+        if oldest is not None:
+            await oldest.close()
 
-    async def forget(self, key: str) -> None:
+    async def forget(self, session: Session) -> None:
         """Close a session, and remove what was saved of it."""
-        session = await self.find(key)
         await self._drop(session)
 
     async def _drop(self, session: Session) -> None:
         self.open.pop(session.key, None)
-        await session.close()
+        await session.close(forget=True)
         with suppress(OSError):
             self._saved_path(session.key).unlink(missing_ok=True)
 
@@ -672,30 +718,35 @@ class Sessions:
 
     # Files.
 
-    def files(self) -> list[str]:
-        """The problem files of the folder, and of those in it."""
+    def files(self, suffixes: Sequence[str]) -> list[str]:
+        """The files of the folder, and of those in it, whose names end so."""
         found = []
-        for pattern in ("*", "*/*"):
-            for path in self.folder.glob(pattern):
-                parts = path.relative_to(self.folder).parts
-                if (
-                    path.suffix in _SUFFIXES
-                    and path.is_file()
-                    and not any(each.startswith(".") for each in parts)
-                ):
-                    found.append("/".join(parts))
+        for path in islice(chain(self.folder.glob("*"), self.folder.glob("*/*")), self.limits.scanned):
+            parts = path.relative_to(self.folder).parts
+            if path.name.endswith(tuple(suffixes)) and not any(each.startswith(".") for each in parts):
+                with suppress(OSError):
+                    # What a link leads to may lie elsewhere.
+                    if path.is_file() and path.resolve().is_relative_to(self.folder):
+                        found.append("/".join(parts))
         return sorted(found)[: self.limits.files]
 
     def read(self, name: str) -> str:
         """The text of a problem file of the folder."""
+        path = self._found(name, PROBLEM_SUFFIXES)
+        return decoded(read_bytes(path, name, self.limits.body_bytes), Findings(name))
+
+    def site(self, name: str) -> Path:
+        """The map of a robot fleet in the folder."""
+        return self._found(name, SITE_SUFFIXES)
+
+    def _found(self, name: str, suffixes: Sequence[str]) -> Path:
         try:
             path = find_beside(self.folder, name)
         except Unreadable as error:
             raise Refused(404, str(error)) from error
-        if path.suffix not in _SUFFIXES:
-            raise Refused(422, f"{name!r} is no problem file; its name must end in {', '.join(_SUFFIXES)}")
-        findings = Findings(name)
-        return decoded(read_bytes(path, name, self.limits.body_bytes), findings)
+        if not path.name.endswith(tuple(suffixes)):
+            raise Refused(422, f"{name!r}: the name must end in {' or '.join(suffixes)}")
+        return path
 
     def target(self, name: str, suffixes: Sequence[str], replace: bool) -> Path:
         """Where a file of the folder may be written.
@@ -764,10 +815,12 @@ class Sessions:
         path = self._saved_path(key)
         if not path.is_file():
             raise unknown
-        saved: Message = read_json(path)
-        if not isinstance(saved, dict) or saved.get("format") != "hcssp-session" or saved.get("version") != 1:
-            raise Refused(422, f"{path.name} is no saved session of this version")
+        try:
+            saved: Message = checked(read_json(path), SavedSession)
+        except HcsspError as error:
+            raise Refused(422, f"{path.name} is no saved session: {error}") from error
         return saved
 
 
-_SUFFIXES = (".yaml", ".yml", ".json")
+PROBLEM_SUFFIXES = (".yaml", ".yml", ".json")
+SITE_SUFFIXES = (".building.yaml", ".geojson")

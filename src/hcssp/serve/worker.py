@@ -43,6 +43,7 @@ from hcssp.contract.progress import (
 from hcssp.contract.proof import Interval, Reason, Status
 from hcssp.contract.solver import Memory, same_but_for_bounds
 from hcssp.errors import DeadEnd, HcsspError, InvalidProblem, NoSolution, UnknownName
+from hcssp.exchange.sites import Site, mission, read_building, read_route_graph
 from hcssp.execution import Run
 from hcssp.files.certificate import to_bytes
 from hcssp.files.plan_file import PlanDocument, plan_document, plan_of
@@ -149,11 +150,24 @@ class Desk:
     trail: list[list[int]] = field(default_factory=list)
     steps: int = 0
 
-    def make(self, builtin: str | None, parameters: Mapping[str, float], scale: int) -> Answer:
-        """The text of a built-in problem, or of a blank sheet."""
+    def make(
+        self,
+        builtin: str | None,
+        parameters: Mapping[str, float],
+        scale: int,
+        site: str | None,
+        stops: Sequence[str],
+    ) -> Answer:
+        """The text of a built-in problem, of a mission on the map of a robot fleet, or of a blank sheet."""
+        if site is not None:
+            return {"text": mission(read_site(site), stops)}
         if builtin is None:
             return {"text": BLANK.read_text(encoding="utf-8")}
         return {"text": find_scenario(builtin).file_to_begin(scale, **parameters)[0]}
+
+    def places(self, site: str) -> Answer:
+        """The places of the map of a robot fleet, between which a mission can be."""
+        return {"places": list(read_site(site).places)}
 
     def load(
         self, text: str, operations: Sequence[Mapping[str, Any]], json: bool, name: str, folder: str
@@ -241,7 +255,9 @@ class Desk:
             return solve(problem, stop=stop, on_progress=on_progress)
         if same_but_for_bounds(known.problem, problem):
             start = known if known.found else None
-            return solve(problem, stop=stop, on_progress=on_progress, start=start, memory=known.memory)
+            # The regions of the very same search are not split again.
+            record = known.record if known.problem is problem else None
+            return solve(*(problem, None, stop, on_progress), start=start, memory=known.memory, record=record)
         try:
             return known.replan(problem=problem, stop=stop, on_progress=on_progress)
         except InvalidProblem:
@@ -494,6 +510,11 @@ class Worker:
             time.sleep(self._limits.watch_seconds)
             if resident_memory() > self._limits.worker_bytes:
                 os._exit(OUT_OF_MEMORY)
+
+
+def read_site(file: str) -> Site:
+    """The map of a robot fleet: of Open-RMF, or a route graph of Nav2 in GeoJSON."""
+    return read_route_graph(file) if file.endswith(".geojson") else read_building(file)
 
 
 def as_json(value: object) -> str:
