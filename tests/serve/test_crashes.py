@@ -47,7 +47,7 @@ def test_a_worker_that_is_killed_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_hangs_is_replaced(tmp_path: Path) -> None:
-    with running_with(tmp_path, grace_seconds=2.0) as client:
+    with running_with(tmp_path, grace_seconds=5.0) as client:
         session, _ = client.begin(text=SMALL)
         client.planned(session)
         worker = worker_of(client, session)

@@ -657,11 +657,13 @@ def impatient(limits: ServeParameters) -> type[H11Protocol]:
 
         def _end(self) -> None:
             self._late = None
-            if self._waits:
-                # What was not read is dropped, also by the system.
+            if not self._waits:
+                return
+            if self.flow.write_paused:
+                # What was not read is dropped by the system, too.
                 stream = self.transport.get_extra_info("socket")
                 stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                self.transport.abort()
+            self.transport.abort()
 
     return Impatient
 
