@@ -17,10 +17,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from math import floor, inf
 from typing import Any, Generic, get_args
 
@@ -562,19 +561,14 @@ class OpenDuals(Generic[V]):
     """The duals of open nodes, within a budget of memory.
 
     An open node is a region, multipliers and a bound: a few numbers. The policies that its dual has met only
-    save work when the node is expanded. They are kept while there is room; beyond that the oldest duals are
-    dropped, and solved again from the multipliers when needed.
+    save work when the node is expanded. They are kept while there is room; beyond that the older half of the
+    duals is dropped, and those are solved again from the multipliers when needed. Memory is measured again
+    once the number of duals may have grown by a quarter.
 
     Parameters
     ----------
     capacity
-        In bytes. A policy that several duals have met is counted once, and so is an activity's plan that is
-        part of several policies.
-
-    Attributes
-    ----------
-    occupied
-        Bytes that the duals take.
+        In bytes.
 
     Examples
     --------
@@ -587,40 +581,30 @@ class OpenDuals(Generic[V]):
     def __init__(self, capacity: float = SearchParameters.node_memory) -> None:
         self._capacity = capacity
         self._duals: OrderedDict[Region, Dual[V]] = OrderedDict()
-        # By identity: the number of references to a policy or a part of one, and its last known size.
-        self._held: dict[int, tuple[int, int]] = {}
-        self.occupied = 0
+        self._unmeasured = 0
+
+    @property
+    def occupied(self) -> int:
+        """Bytes that the duals take, about.
+
+        A policy that several duals have met is counted once, and so is an activity's plan that is part of
+        several policies.
+        """
+        parts = [part for dual in self._duals.values() for point in dual.points for part in point.parts]
+        distinct = {id(part): part.nbytes for part in parts}
+        return DUAL_BYTES * len(self._duals) + REFERENCE_BYTES * len(parts) + sum(distinct.values())
 
     def put(self, region: Region, dual: Dual[V], num_nodes: int = 0) -> None:
         """Keep the dual of a region, if there is room beside `num_nodes` open nodes."""
-        self.take(region)
         self._duals[region] = dual
-        self.occupied += DUAL_BYTES
-        for part, times in _parts(dual).items():
-            count, before = self._held.get(id(part), (0, 0))
-            # A policy grows with what is computed of it.
-            size = part.nbytes
-            self.occupied += times * REFERENCE_BYTES + size - before
-            self._held[id(part)] = count + times, size
-        while self.occupied + NODE_BYTES * num_nodes > self._capacity and self._duals:
-            self.take(next(iter(self._duals)))
+        self._unmeasured += 1
+        if 5 * self._unmeasured < len(self._duals):
+            return
+        self._unmeasured = 0
+        while self._duals and self.occupied + NODE_BYTES * num_nodes > self._capacity:
+            for _ in range((1 + len(self._duals)) // 2):
+                self._duals.popitem(last=False)
 
     def take(self, region: Region) -> Dual[V] | None:
         """Remove the dual of a region and return it; None if it was dropped."""
-        dual = self._duals.pop(region, None)
-        if dual is None:
-            return None
-        self.occupied -= DUAL_BYTES
-        for part, times in _parts(dual).items():
-            count, size = self._held.pop(id(part))
-            self.occupied -= times * REFERENCE_BYTES
-            if count == times:
-                self.occupied -= size
-            else:
-                self._held[id(part)] = count - times, size
-        return dual
-
-
-def _parts(dual: Dual[V]) -> Counter[Any]:
-    """What takes memory in the policies of a dual, and how often each occurs."""
-    return Counter(chain.from_iterable(point.parts for point in dual.points))
+        return self._duals.pop(region, None)
