@@ -15,11 +15,8 @@ from hcssp.dual.prediction import (
     DEFAULT_PREDICTION,
     PlanChanges,
     breakpoint_of_plans,
-    predicted_breakpoint,
 )
 from hcssp.dual.procedure import ProcedureOracle
-from hcssp.ssp.balance import Balance
-from hcssp.ssp.policy_iteration import PolicyIteration
 from hcssp.ssp.scalar_problem import Region
 from random_problems import random_cssp
 from random_procedures import random_procedure
@@ -45,34 +42,29 @@ def steps(bound: float = 2.0) -> CSSP:
     ("price", "bound", "distance"), [(0.0, 2.5, 2.0), (1.0, 1.5, 2.0), (4.0, 1.5, -1.0), (4.0, 3.5, -3.5)]
 )
 def test_steps_change_one_after_the_other(price: float, bound: float, distance: float) -> None:
-    balance = Balance(steps())
-    weights = np.array([1.0, price])
-    best = PolicyIteration(balance).minimise(weights)
+    oracle = FlatOracle(steps())
+    best = oracle.minimise(np.array([1.0, price]), Region())
+    prediction = oracle.strategies.prediction
     assert best is not None
-    excess = float(best.costs[1]) - bound
-    every = np.arange(balance.num_live)
-    visits = np.ones(balance.num_live)
-    turn = predicted_breakpoint(balance, every, visits, best.values, weights, 0, excess)
+    assert prediction is not None
+    excess = float(best.point.costs[1]) - bound
+    turn = prediction.breakpoint(best.point, np.array([price]), Region(), 0, excess)
+    assert turn is not None
     assert turn.step == pytest.approx(abs(distance))
     assert (excess > 0.0) == (distance > 0.0)
     assert turn.beyond == pytest.approx(0.5)
-    # A single state does not make up for all of it, unless that is all there is to make up for.
-    alone = predicted_breakpoint(balance, every[:1], visits, best.values, weights, 0, np.sign(excess) * 0.5)
-    can_change = (best.rows[0] == 0) == (excess > 0.0)
-    assert alone.step == pytest.approx(abs(price - PRICES[0]) if can_change else inf)
 
 
 def test_what_is_not_allowed_changes_nothing() -> None:
-    balance = Balance(steps())
-    best = PolicyIteration(balance).minimise(np.array([1.0, 0.0]))
+    oracle = FlatOracle(steps())
+    best = oracle.minimise(np.array([1.0, 0.0]), Region())
+    prediction = oracle.strategies.prediction
     assert best is not None
-    every, visits = np.arange(4), np.ones(4)
-    allowed = np.arange(8) != 3
-    turn = predicted_breakpoint(balance, every, visits, best.values, np.array([1.0, 0.0]), 0, 1.5, allowed)
-    assert turn.step == pytest.approx(3.0)
-    allowed[[1, 5, 7]] = False
-    turn = predicted_breakpoint(balance, every, visits, best.values, np.array([1.0, 0.0]), 0, 1.5, allowed)
-    assert turn.step == inf
+    assert prediction is not None
+    for forbidden, step in (([3], 3.0), ([1, 3, 5, 7], inf)):
+        turn = prediction.breakpoint(best.point, np.zeros(1), Region(forbidden), 0, 1.5)
+        assert turn is not None
+        assert turn.step == pytest.approx(step)
 
 
 @pytest.mark.parametrize(

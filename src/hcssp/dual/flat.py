@@ -22,7 +22,7 @@ from hcssp.dual.oracle import (
     estimated_rounding,
 )
 from hcssp.dual.potentials import WholePotentials
-from hcssp.dual.prediction import Breakpoint, predicted_breakpoint
+from hcssp.dual.prediction import Breakpoint, breakpoint_of_plans, plan_changes
 from hcssp.errors import DeadEnd, InvalidProblem
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_evaluation import PolicySystem, SweepSystem
@@ -252,14 +252,8 @@ class FlatPrediction:
         self, point: FlatPoint, prices: FloatArray, region: Region, index: int, excess: float
     ) -> Breakpoint | None:
         """As :meth:`hcssp.dual.oracle.Prediction.breakpoint`."""
-        balance = self._balance
-        # States that are hardly ever visited have no effect, and they may be most of them.
-        states = np.flatnonzero(point.visits > CLEARLY_VISITED)
-        allowed = region.allowed(balance.num_rows) if region.forbidden else None
-        weights = np.append(1.0, prices)
-        return predicted_breakpoint(
-            balance, states, point.visits, point.values, weights, index, excess, allowed
-        )
+        changes = plan_changes(self._balance, point.values, point.visits, point.rows, 1 + index, excess < 0.0)
+        return breakpoint_of_plans([(1.0, changes, region.forbidden)], float(prices[index]), excess)
 
 
 class CostGrid(NamedTuple):

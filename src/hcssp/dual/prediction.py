@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple
 
 import numpy as np
 
-from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.oracle import Prediction, V
 from hcssp.ssp.balance import Balance
 
@@ -78,66 +78,6 @@ class Breakpoint(NamedTuple):
     beyond: float
 
 
-def predicted_breakpoint(
-    balance: Balance,
-    states: IntArray,
-    visits: FloatArray,
-    values: FloatArray,
-    weights: FloatArray,
-    index: int,
-    excess: float,
-    allowed: BoolArray | None = None,
-) -> Breakpoint:
-    """Where a policy of a flat problem that is best now changes sides, about.
-
-    Parameters
-    ----------
-    balance
-        The problem.
-    states, visits
-        The live states that the policy visits, ascending, and the expected visits of every live state.
-    values
-        The costs-to-go of every live state, a column for each cost.
-    weights
-        Those of the costs, the primary first, under which the policy is best.
-    index
-        The constraint whose multiplier is moved.
-    excess
-        By how much the policy breaks its bound: below zero if it keeps it, and then the multiplier falls.
-    allowed
-        Mask over rows; None allows all.
-    """
-    rows: IntArray | slice
-    if 2 * len(states) > balance.num_live:
-        # Most of the states: the product of all rows takes no longer than that of some.
-        states, rows, begins = np.arange(balance.num_live), slice(None), balance.row_start[:-1]
-        counts = np.diff(balance.row_start)
-        reduced = balance.costs.T - balance.matrix @ values
-    else:
-        rows, begins, counts = balance.rows_of(states)
-        reduced = balance.costs.take(rows, axis=1).T - balance.times(rows, values)
-    moves = reduced[:, 1 + index] if excess < 0.0 else -reduced[:, 1 + index]
-    helps = moves > 0.0
-    if allowed is not None:
-        helps &= allowed[rows]
-    steps = np.full(len(moves), inf)
-    steps[helps] = np.maximum(reduced[helps] @ weights, 0.0) / moves[helps]
-    first = np.minimum.reduceat(steps, begins)
-    at_once = steps <= np.repeat(first, counts) * (1.0 + DEFAULT_PREDICTION.tie)
-    moved = visits[states] * np.maximum.reduceat(np.where(at_once & helps, moves, 0.0), begins)
-    return _reached(first, moved, excess)
-
-
-def _reached(steps: FloatArray, moved: FloatArray, excess: float) -> Breakpoint:
-    """Where changes after some `steps`, each of which has `moved` the bounded cost, make up for `excess`."""
-    order = np.argsort(steps, kind="stable")
-    total = np.cumsum(moved[order])
-    place = int(np.searchsorted(total, abs(excess)))
-    if place == len(order) or steps[order[place]] == inf:
-        return Breakpoint(inf, 0.0)
-    return Breakpoint(float(steps[order[place]]), float(total[place] - abs(excess)))
-
-
 class PlanChanges(NamedTuple):
     """The first changes of an activity's plan as the price of its counted cost falls, or rises.
 
@@ -157,7 +97,13 @@ class PlanChanges(NamedTuple):
 
 
 def plan_changes(
-    balance: Balance, values: FloatArray, visits: FloatArray, own: IntArray, index: int, falls: bool
+    balance: Balance,
+    values: FloatArray,
+    visits: FloatArray,
+    own: IntArray,
+    index: int,
+    falls: bool,
+    most: int | None = None,
 ) -> PlanChanges:
     """The first changes of a plan that is best at the present price, whatever that is.
 
@@ -175,6 +121,8 @@ def plan_changes(
         The counted cost.
     falls
         Whether the price falls.
+    most
+        The number of changes that are wanted; None for all.
     """
     cost, use = (
         balance.reduced_costs(balance.costs[each], np.ascontiguousarray(values[:, each]))
@@ -190,9 +138,8 @@ def plan_changes(
         np.divide(cost, moves, out=changes, where=helps)
     first = balance.least_of_state(changes)
     states = np.flatnonzero((first < inf) & (visits > 0.0))
-    if len(states) > DEFAULT_PREDICTION.max_changes:
-        few = np.argpartition(first[states], DEFAULT_PREDICTION.max_changes)[: DEFAULT_PREDICTION.max_changes]
-        states = np.sort(states[few])
+    if most is not None and len(states) > most:
+        states = np.sort(states[np.argpartition(first[states], most)[:most]])
     rows = balance.least_rows(changes, first, states)
     return PlanChanges(-first[states] if falls else first[states], visits[states] * moves[rows], rows)
 
@@ -200,7 +147,7 @@ def plan_changes(
 def breakpoint_of_plans(
     plans: Sequence[tuple[float, PlanChanges, frozenset[int]]], price: float, excess: float
 ) -> Breakpoint:
-    """As :func:`predicted_breakpoint`, for a procedure of activities.
+    """Where plans that are best now change sides, about.
 
     Parameters
     ----------
@@ -209,7 +156,8 @@ def breakpoint_of_plans(
     price
         At which the plans are best.
     excess
-        By how much the procedure breaks its bound: below zero if it keeps it, and then the price falls.
+        By how much all of them together break the bound: below zero if they keep it, and then the price
+        falls.
     """
     prices, moved = [np.zeros(0)], [np.zeros(0)]
     for executions, changes, forbidden in plans:
@@ -221,7 +169,13 @@ def breakpoint_of_plans(
         prices.append(changes.prices)
         moved.append(by)
     away = np.concatenate(prices) - price
-    return _reached(np.maximum(-away if excess < 0.0 else away, 0.0), np.concatenate(moved), excess)
+    steps = np.maximum(-away if excess < 0.0 else away, 0.0)
+    order = np.argsort(steps, kind="stable")
+    total = np.cumsum(np.concatenate(moved)[order])
+    place = int(np.searchsorted(total, abs(excess)))
+    if place == len(order) or steps[order[place]] == inf:
+        return Breakpoint(inf, 0.0)
+    return Breakpoint(float(steps[order[place]]), float(total[place] - abs(excess)))
 
 
 class PredictedSteps(Generic[V]):

@@ -11,14 +11,20 @@ The decision states are those of the flat problem: events first, then the activi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.dual.activity_planner import ActivityPlanners, loose_activities, spreads_of
+from hcssp.dual.activity_planner import (
+    ActivityPlanner,
+    ActivityPlanners,
+    loose_activities,
+    spreads_of,
+)
 from hcssp.dual.enumeration import Enumeration
 from hcssp.dual.event_chain import ProcedureSolver
 from hcssp.dual.local_search import ProcedureLocalSearch
@@ -31,7 +37,12 @@ from hcssp.dual.value_cache import DEFAULT_PARAMETERS, ActivityPlan, ValueBounds
 from hcssp.procedure.flattening import Flattening
 from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.scalar_problem import Region
-from hcssp.threads import MIN_STATES_FOR_THREADS, Answer, parallel_map
+from hcssp.threads import MIN_STATES_FOR_THREADS, parallel_map
+
+Question = Callable[[ActivityPlanner, FloatArray, frozenset[int]], ValueBounds | None]
+"""What a planner is asked about under weights, without some rows."""
+
+REFINE: Question = partial(ActivityPlanner.lookup, refine=True)
 
 
 class ProcedureOracle(AffordableOracle[ProcedurePoint]):
@@ -97,57 +108,56 @@ class ProcedureOracle(AffordableOracle[ProcedurePoint]):
     def minimise(
         self, weights: FloatArray, region: Region, precision: float = 0.0, near: ProcedurePoint | None = None
     ) -> Minimum[ProcedurePoint] | None:
-        groups = self.alike.within(region)
-        planners = self.planners
-
-        def look_up(group: int) -> ValueBounds | None:
-            activity = groups.activities[group]
-            return planners[activity].lookup(self.own_weights(activity, weights), groups.forbidden[group])
-
-        def refine(group: int) -> ValueBounds | None:
-            activity = groups.activities[group]
-            own = self.own_weights(activity, weights)
-            return planners[activity].lookup(own, groups.forbidden[group], refine=True)
-
-        def plan(group: int) -> ValueBounds | None:
-            activity = groups.activities[group]
-            return planners[activity].plan(self.own_weights(activity, weights), groups.forbidden[group])
-
-        refined: set[int] = set()
-        known = self._each(look_up, groups, range(len(groups.activities)))
+        groups, refined = self.alike.within(region), set[int]()
+        question: Question
+        known = self._each(ActivityPlanner.lookup, groups, weights, range(len(groups.activities)))
         while True:
             found = self._compose(known, groups, weights)
             if found is None or precision == np.inf:
                 return found
             executions = groups.executions(found.point.executions)
-            tolerance = max(precision, DEFAULT_PARAMETERS.tolerance) * found.bound
-            loose = loose_activities(known, executions, tolerance, as_few=not self._is_priced)
-            if not loose:
-                return found
-            coarse = [group for group in loose if not planners[groups.activities[group]].priced]
-            coarse = [group for group in coarse if group not in refined]
-            refined.update(coarse)
-            ask, turn = (refine, coarse) if coarse else (plan, loose)
-            for group, bounds in zip(turn, self._each(ask, groups, turn), strict=True):
+            # The first answers of activities that count several costs are coarse.
+            coarse = [
+                group
+                for group, bounds in enumerate(known)
+                if bounds is not None
+                and not (bounds.exact or group in refined or executions[group] == 0.0)
+                and not self.planners[groups.activities[group]].priced
+            ]
+            if coarse:
+                refined.update(coarse)
+                question, wanted = REFINE, coarse
+            else:
+                tolerance = max(precision, DEFAULT_PARAMETERS.tolerance) * found.bound
+                wanted = loose_activities(known, executions, tolerance, as_few=not self._is_priced)
+                question = ActivityPlanner.plan
+                if not wanted:
+                    return found
+            for group, bounds in zip(wanted, self._each(question, groups, weights, wanted), strict=True):
                 known[group] = bounds
 
-    def _each(self, ask: Callable[[int], Answer], groups: Groups, wanted: Sequence[int]) -> list[Answer]:
-        """The answers for the groups that are `wanted`, several at once where that pays."""
+    def _each(
+        self, question: Question, groups: Groups, weights: FloatArray, wanted: Sequence[int]
+    ) -> list[ValueBounds | None]:
+        """What is asked about the groups that are `wanted`, several at once where that pays."""
+
+        def ask(group: int) -> ValueBounds | None:
+            activity = groups.activities[group]
+            own = self.own_weights(activity, weights)
+            return question(self.planners[activity], own, groups.forbidden[group])
+
         if self._activities.num_states <= MIN_STATES_FOR_THREADS:
             return [ask(group) for group in wanted]
         # Only one thread at a time may ask a planner.
         by_planner: dict[int, list[int]] = {}
         for group in wanted:
             by_planner.setdefault(id(self.planners[groups.activities[group]].solver), []).append(group)
-        turns = list(by_planner.values())
         answers = parallel_map(
-            lambda turn: [ask(group) for group in turn], turns, self._activities.num_states
+            lambda turn: [(group, ask(group)) for group in turn],
+            list(by_planner.values()),
+            self._activities.num_states,
         )
-        answer = {
-            group: each
-            for turn, found in zip(turns, answers, strict=True)
-            for group, each in zip(turn, found, strict=True)
-        }
+        answer = dict(chain.from_iterable(answers))
         return [answer[group] for group in wanted]
 
     def own_weights(self, activity: int, weights: FloatArray) -> FloatArray:

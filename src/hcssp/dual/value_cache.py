@@ -29,7 +29,7 @@ import numpy as np
 from hcssp.cssp.arrays import by_column
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.dual.oracle import CLEARLY_VISITED, estimated_rounding, own_bytes
-from hcssp.dual.prediction import PlanChanges, plan_changes
+from hcssp.dual.prediction import DEFAULT_PREDICTION, PlanChanges, plan_changes
 from hcssp.dual.small_lp import SmallLP
 from hcssp.ssp.policy_evaluation import System
 from hcssp.ssp.potential import ROUNDINGS
@@ -149,7 +149,10 @@ class ActivityPlan:
         key = index, falls
         if key not in self._changes:
             balance = self._system.balance
-            self._changes[key] = plan_changes(balance, self.values, self.visits, self.rows, index, falls)
+            most = DEFAULT_PREDICTION.max_changes
+            self._changes[key] = plan_changes(
+                balance, self.values, self.visits, self.rows, index, falls, most
+            )
         return self._changes[key]
 
     def entered(self, row: int, states: IntArray, chances: FloatArray) -> FloatArray:

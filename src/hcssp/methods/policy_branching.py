@@ -591,7 +591,7 @@ class OpenDuals(Generic[V]):
         several policies.
         """
         parts = [part for dual in self._duals.values() for point in dual.points for part in point.parts]
-        distinct = {id(part): part.nbytes for part in parts}
+        distinct: dict[int, int] = {id(part): part.nbytes for part in parts}
         return DUAL_BYTES * len(self._duals) + REFERENCE_BYTES * len(parts) + sum(distinct.values())
 
     def put(self, region: Region, dual: Dual[V], num_nodes: int = 0) -> None:
