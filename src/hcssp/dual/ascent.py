@@ -923,7 +923,7 @@ class CuttingPlanes(Generic[V]):
 def seek_feasible(ascent: Ascent[V], bounded: IntArray) -> Iterator[Dual[V]]:
     """Either weights that prove that no policy keeps the bounds, or policies whose mixture does.
 
-    A linear program minimises the largest violation of a bound; its dual values are the weights.
+    The model of policies that cost nothing is highest at the weights under which they break the bounds most.
 
     Raises
     ------
@@ -932,34 +932,25 @@ def seek_feasible(ascent: Ascent[V], bounded: IntArray) -> Iterator[Dual[V]]:
     """
     bounds = tolerated(ascent.oracle.bounds)[bounded]
     sizes = scales(bounds)
-    excesses = [_quotient(point.costs[1 + bounded] - bounds, sizes) for point in ascent.points]
-    size, worst = len(bounds), int(np.argmax(excesses[0]))
-    # What is left of each bound; the violation of all, and its opposite; then the policies.
-    violation = np.append(-np.ones(size), 0.0)
-    columns = np.vstack([np.eye(size, size + 1), violation, -violation])
-    columns = np.vstack([columns, np.hstack([excesses, np.ones((len(excesses), 1))])])
-    costs = np.concatenate([np.zeros(size), [1.0, -1.0], np.zeros(len(excesses))])
-    basis = [
-        *np.delete(np.arange(size), worst).tolist(),
-        size if excesses[0][worst] > 0.0 else size + 1,
-        size + 2,
-    ]
-    program = SmallLP(columns, costs, np.append(np.zeros(size), 1.0), basis)
+
+    def excess(costs: FloatArray) -> FloatArray:
+        return _quotient(costs[..., 1 + bounded] - bounds, sizes)
+
+    costs = np.array([point.costs for point in ascent.points])
+    model = PlanesModel(excess(costs), np.zeros(len(costs)), 1.0)
     for _ in ascent.rounds():
-        is_solved = program.solve()
-        if program.value <= MIXTURE_ROUNDING * FEASIBILITY_TOLERANCE:
+        _, multipliers = model.highest()
+        if model.pressure <= MIXTURE_ROUNDING * FEASIBILITY_TOLERANCE:
             return
         weights = np.zeros(len(ascent.oracle.bounds))
-        weights[bounded] = _quotient(np.maximum(-program.duals[:-1], 0.0), sizes)
-        weights /= weights.sum()
-        if not ascent.can_keep(weights):
+        weights[bounded] = _quotient(multipliers, sizes)
+        if not ascent.can_keep(weights / weights.sum()):
             yield ascent.snapshot()
             return
-        if ascent.drop_repeated() or not is_solved:
-            # The program knows that policy, and would return it again and again.
+        if ascent.drop_repeated():
+            # The model knows that policy, and would return it again and again.
             raise OutOfPrecision("whether the bounds can be kept is lost in rounding")
-        excess = _quotient(ascent.points[-1].costs[1 + bounded] - bounds, sizes)
-        program.add(np.append(excess, 1.0), 0.0)
+        model.add(excess(ascent.points[-1].costs), 0.0)
         yield ascent.snapshot()
 
 

@@ -371,6 +371,8 @@ class FragmentSearch(ABC, Generic[V]):
     def __init__(self, bounds: FloatArray) -> None:
         self._bounds = bounds
         self._limited = np.flatnonzero(np.isfinite(bounds))
+        # The costs that count: the primary, and those with a bound.
+        self._counted: IntArray = np.append(0, 1 + self._limited)
         self._max_rounds: float = np.inf
 
     @abstractmethod
@@ -385,21 +387,13 @@ class FragmentSearch(ABC, Generic[V]):
         """A policy from one that keeps the bounds towards one that does not; by default None."""
         return None
 
-    def _folding(self, counts: Sequence[tuple[int, int]], num_costs: int) -> FloatArray:
-        """The folding of a fragment with some own costs, of which each constraint counts one."""
-        folding = np.zeros((num_costs, 1 + len(self._bounds)))
-        folding[0, 0] = 1.0
-        for constraint, own in counts:
-            folding[own, 1 + constraint] = 1.0
-        return folding[:, np.append(0, 1 + self._limited)]
-
     def improve(self, point: V, rounds: int, known_cost: float = np.inf, least: float = -np.inf) -> V | None:
         """As :meth:`hcssp.dual.oracle.LocalSearch.improve`."""
         bounds, pace = self._bounds[self._limited], DEFAULT_PARAMETERS.pace
         given, known = point, dict[Hashable, Fragment]()
         best = point if is_feasible(point.costs, self._bounds) else None
         for left in range(int(min(rounds, self._max_rounds)), 0, -1):
-            costs = point.costs[np.append(0, 1 + self._limited)]
+            costs = point.costs[self._counted]
             step = best_step(self._uses(point, known), costs, bounds, restoring=best is None)
             if step is None:
                 break
@@ -453,8 +447,7 @@ class FlatLocalSearch(FragmentSearch["FlatPoint"]):
             self._max_tries = DEFAULT_PARAMETERS.max_swept_relinked
 
     def _uses(self, point: FlatPoint, known: dict[Hashable, Fragment]) -> list[Use]:
-        balance, size = self._balance, len(self._bounds)
-        folding = self._folding([(index, 1 + index) for index in range(size)], 1 + size)
+        balance, folding = self._balance, np.eye(1 + len(self._bounds))[:, self._counted]
         fragment = Fragment(
             balance, self._system, point.rows, point.values, balance.initial, point.visits, folding
         )
@@ -505,11 +498,10 @@ class ProcedureLocalSearch(FragmentSearch["ProcedurePoint"]):
         for index, (plan, times) in enumerate(zip(point.plans, point.executions.tolist(), strict=True)):
             if plan is None or times <= 0.0:
                 continue
-            counts, planner = self._oracle.counts[index], self._oracle.planners[index]
-            key = (plan, *counts)
+            spread, planner = self._oracle.spreads[index], self._oracle.planners[index]
+            key = plan, id(spread)
             if key not in known:
-                balance = planner.balance
-                folding = self._folding(counts, planner.num_costs)
+                balance, folding = planner.balance, spread[:, self._counted]
                 known[key] = Fragment(
                     balance, planner.system, plan.rows, plan.values, balance.initial, plan.visits, folding
                 )
@@ -553,15 +545,14 @@ class MultiExitLocalSearch(FragmentSearch["MultiExitPoint"]):
     """
 
     def _uses(self, point: MultiExitPoint, known: dict[Hashable, Fragment]) -> list[Use]:
-        uses, after = [], point.event_costs[:, np.append(0, 1 + self._limited)]
+        uses, after = [], point.event_costs[:, self._counted]
         for activity, flow in point.entered.items():
             plan, planner = point.executed(activity)
             block = planner.block
             # Where an exit must not be taken, a switch might take it.
             if plan.dead is not None or not all(map(point.goes_on_from, block.exits.tolist())):
                 continue
-            size = len(self._bounds)
-            folding = self._folding([(index, 1 + index) for index in range(size)], block.num_costs)
+            folding = np.eye(block.num_costs)[:, self._counted]
             if len(block.exits) > 1:
                 folding = np.vstack([folding, after[block.exits]])
             visits = planner.system.visits(plan.rows, flow)

@@ -265,10 +265,7 @@ class ProcedurePoint(PlanPoint):
     def switching_costs_in(self, activity: int, rows: IntArray) -> FloatArray:
         balance = self._oracle.planners[activity].balance
         own = balance.costs.take(rows, axis=1).T - balance.times(rows, self.plan_of(activity).values)
-        changes = np.zeros((len(rows), len(self.costs)))
-        changes[:, 0] = own[:, 0]
-        for constraint, cost in self._oracle.counts[activity]:
-            changes[:, 1 + constraint] += own[:, cost]
+        changes: FloatArray = own @ self._oracle.spreads[activity]
         return changes
 
     @property
@@ -276,9 +273,7 @@ class ProcedurePoint(PlanPoint):
         rounding: FloatArray = 8.0 * ROUNDINGS * float(self.executions.sum()) * self.costs
         for activity in self._executed():
             own = self.executions[activity] * self.plan_of(activity).rounding
-            rounding[0] += own[0]
-            for constraint, cost in self._oracle.counts[activity]:
-                rounding[1 + constraint] += own[cost]
+            rounding += own @ self._oracle.spreads[activity]
         return rounding
 
 
