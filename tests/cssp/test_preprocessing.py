@@ -43,7 +43,6 @@ def test_nothing_to_drop_gives_the_same_problem() -> None:
     assert ready.problem is problem
     rows = np.arange(problem.num_states)
     assert ready.lift(rows) is rows
-    assert ready.lift_probabilities(np.ones(problem.num_rows)).tolist() == [1.0] * problem.num_rows
 
 
 def test_dead_ends_and_unreachable_states_are_dropped() -> None:
@@ -61,7 +60,6 @@ def test_dead_ends_and_unreachable_states_are_dropped() -> None:
 def test_policies_come_back_to_the_original() -> None:
     ready = prepare(cliff())
     assert ready.lift(np.array([0, 1, -1])).tolist() == [1, 3, -1, -1, -1, -1]
-    assert ready.lift_probabilities(np.array([0.5, 1.0])).tolist() == [0.0, 0.5, 0.0, 1.0, 0.0, 0.0]
 
 
 def test_a_start_that_is_a_goal_needs_no_row() -> None:

@@ -84,12 +84,6 @@ class Prepared:
         lifted[self.states[acting]] = self.rows[rows[acting]]
         return lifted
 
-    def lift_probabilities(self, probabilities: FloatArray) -> FloatArray:
-        """A randomised policy of the reduced problem, one probability for each row, for the original."""
-        lifted = np.zeros(self.original.num_rows)
-        lifted[self.rows] = probabilities
-        return lifted
-
     def lift_values(self, states: IntArray, values: FloatArray) -> FloatArray:
         """Values of some states of the reduced problem, for each state of the original.
 

@@ -38,6 +38,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
+from hcssp.deadline import keep_time
 from hcssp.evaluation.linear_systems import (
     Layers,
     OrderedFactors,
@@ -251,6 +252,7 @@ class _Chain:
             if len(inside):
                 # Between two hubs: the next hub, the costs on the way, and the first hub of a run.
                 for column in range(0, len(hub), _COLUMNS_AT_ONCE):
+                    keep_time()
                     some = slice(column, column + _COLUMNS_AT_ONCE)
                     between[:, some] += from_hub @ factors.solve(to_hub[:, some].toarray(), trans="T")
                 leaving = leaving + from_hub @ factors.solve(exits[inside], trans="T")
@@ -305,6 +307,7 @@ def hubs_of(jumps: csr_array) -> tuple[BoolArray, Any]:
     """States without which no pivot is small, and the factors of the others."""
     hubs = np.zeros(jumps.shape[0], dtype=np.bool_)
     while not hubs.all():
+        keep_time()
         inside = np.flatnonzero(~hubs)
         among = csr_array(jumps[inside][:, inside])
         factors = factorised(among)
@@ -350,6 +353,7 @@ def eliminated(
     # From the last state to the first: what would enter it goes to its successors instead.
     leaving = np.zeros(size)
     for state in range(size - 1, -1, -1):
+        keep_time()
         leaving[state] = jumps[state, :state].sum() + exits[state]
         onwards = jumps[:state, state] / leaving[state]
         jumps[:state, :state] += np.outer(onwards, jumps[state, :state])
