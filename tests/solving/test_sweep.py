@@ -13,11 +13,14 @@ from typing import Any
 
 import pytest
 
+from hcssp.cli import main
 from hcssp.contract.progress import Gap
 from hcssp.contract.proof import Status
+from hcssp.contract.solver import Solver
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
-from hcssp.errors import InvalidProblem, UnknownName
+from hcssp.errors import InvalidOption, InvalidProblem, UnknownName
+from hcssp.methods.paper import BudgetAllocation
 from hcssp.procedure import HCSSP
 from hcssp.reports.page import sweep_html
 from hcssp.reports.plan_text import Style
@@ -259,3 +262,19 @@ def test_a_problem_is_made_once_for_all_points_with_its_parameters() -> None:
     found = sweep(make, {"slip": [0.1]}, {"damage": [2.0, 3.0]}, gap=0.5)
     assert len(found.points) == 2
     assert made == [0.1]
+
+
+@pytest.mark.parametrize("method", ["anytime", BudgetAllocation(mode="sharp"), "milp"])
+def test_another_method_solves_the_points(method: Solver | str) -> None:
+    expected = sweep("small-building", bounds={"damage": [1.0, 3.0]})
+    found = sweep("small-building", bounds={"damage": [1.0, 3.0]}, method=method, gap=0.2, time_limit=60.0)
+    for point, exact in zip(found.points, expected.points, strict=True):
+        assert point.lower_bound <= exact.upper_bound * (1.0 + 1e-9)
+        assert point.upper_bound >= exact.lower_bound * (1.0 - 1e-9)
+
+
+def test_a_method_for_randomised_plans_is_refused() -> None:
+    with pytest.raises(InvalidOption, match="a sweep compares deterministic plans"):
+        sweep("small-building", bounds={"damage": [1.0]}, method="lp")
+    assert main(["sweep", "small-building", "--bound", "damage=1", "--method", "dual"]) == 2
+    assert main(["sweep", "small-building", "--bound", "damage=3", "--method", "milp", "--quiet"]) == 0

@@ -218,6 +218,7 @@ def _sweep(session: Session, printer: ProgressPrinter) -> Sweep:
                 make,
                 settings,
                 bounds,
+                method=arguments.method,
                 gap=arguments.gap,
                 time_limit=inf if arguments.time_limit is None else arguments.time_limit,
                 file=arguments.out,

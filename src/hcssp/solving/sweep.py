@@ -28,14 +28,25 @@ import numpy as np
 
 from hcssp.contract.plan import Plan
 from hcssp.contract.proof import Reason, Status, refuse_contradiction
-from hcssp.contract.solver import Memory, Problem
+from hcssp.contract.solver import Memory, Problem, Solver, as_chosen_by
 from hcssp.cssp.model import refuse_implicit, reward_gap
 from hcssp.cssp.preprocessing import digest_of
 from hcssp.display import Picture, frame
-from hcssp.errors import DeadEnd, HcsspError, ImproperPolicy, InvalidPlan, InvalidProblem, UnknownName
+from hcssp.errors import (
+    DeadEnd,
+    HcsspError,
+    ImproperPolicy,
+    InvalidOption,
+    InvalidPlan,
+    InvalidProblem,
+    UnknownName,
+)
 from hcssp.files.atomic import append_line, check_writable, read_lines, worded
 from hcssp.files.fingerprint import fingerprint
+from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.numerics import relative_gap
+from hcssp.procedure.model import HCSSP
+from hcssp.solving.registry import find_method
 from hcssp.solving.solve import solve
 from hcssp.workers import kept, open_workers
 
@@ -331,6 +342,7 @@ def sweep(
     settings: Mapping[str, Sequence[Number]] | None = None,
     bounds: Mapping[str, Sequence[Number]] | None = None,
     *,
+    method: Solver | str | None = None,
     gap: float = 1e-4,
     time_limit: float = inf,
     file: str | Path | None = None,
@@ -347,6 +359,8 @@ def sweep(
         keyword, or a problem of which only bounds vary.
     settings, bounds
         The values of each parameter, and the bounds on each constraint; the others stay as they are.
+    method
+        A method with its parameters, or its name; by default the exact method.
     gap
         The relative gap at which a point is done.
     time_limit
@@ -365,12 +379,17 @@ def sweep(
     ------
     InvalidProblem
         If there is no such combination; the message names the point.
+    InvalidOption
+        If the method looks for randomised policies.
     KeyboardInterrupt
         On Ctrl-C; the points that are done by then have been passed to `on_point`, and are in the file.
     """
     began = time.perf_counter()
     grid = Grid.of(settings or {}, bounds or {})
-    make = Maker(problem)
+    solver = find_method(method).make() if isinstance(method, str) else method or PolicyBranching()
+    if getattr(solver, "policies", "deterministic") != "deterministic":
+        raise InvalidOption(f"method={solver.name!r}: a sweep compares deterministic plans; use another")
+    make = Maker(problem, solver)
     with open_workers(None if executor is not None else jobs, executor=executor) as workers:
         # They take a moment to start, and so does the first problem.
         workers.warm_up(be_ready)
@@ -434,21 +453,23 @@ class Maker:
 
     Parameters
     ----------
-    source
+    source, solver
         What :func:`sweep` is given.
     """
 
-    def __init__(self, source: Problem | str | Path | Make) -> None:
-        self._source = source
+    def __init__(self, source: Problem | str | Path | Make, solver: Solver) -> None:
+        self._source, self.solver = source, solver
         self._last: tuple[Mapping[str, Number], Problem] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_source": self._source, "_last": None}
+        return {"_source": self._source, "solver": self.solver, "_last": None}
 
     def __call__(self, settings: Mapping[str, Number]) -> Problem:
         last = self._last
         if last is None or last[0] != settings:
-            last = self._last = dict(settings), self._made(settings)
+            made = self._made(settings)
+            made = as_chosen_by(self.solver, made) if isinstance(made, HCSSP) else made
+            last = self._last = dict(settings), made
         return last[1]
 
     def _made(self, settings: Mapping[str, Number]) -> Problem:
@@ -564,13 +585,14 @@ def _solve_strand(make: Maker, strand: Strand, gap: float, time_limit: float) ->
     """Solve points one after the other; the worker keeps what it has learnt for its next strand."""
     neighbour = kept("neighbour of a sweep", _Neighbour)
     return [
-        (place, _solve_point(make(settings), settings, bounds, gap, time_limit, neighbour))
+        (place, _solve_point(make(settings), make.solver, settings, bounds, gap, time_limit, neighbour))
         for place, settings, bounds in strand
     ]
 
 
 def _solve_point(
     problem: Problem,
+    solver: Solver,
     settings: Mapping[str, Number],
     bounds: Mapping[str, Number],
     gap: float,
@@ -583,7 +605,7 @@ def _solve_point(
     limit = None if time_limit == inf else time_limit
     try:
         start = neighbour.start(problem)
-        plan = solve(problem, gap=gap, time_limit=limit, start=start, memory=neighbour.memory)
+        plan = solve(problem, solver, gap=gap, time_limit=limit, start=start, memory=neighbour.memory)
     except DeadEnd as error:
         plan = Plan.of_dead_end(problem, error)
     except HcsspError as error:
