@@ -12,7 +12,7 @@ from chromium import FLAGS, find_chromium
 from running_processes import HANG_GUARD
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Request
 
 
 def skip_without_browser() -> None:
@@ -38,6 +38,14 @@ def chromium_browser() -> Iterator[Browser]:
             browser.close()
 
 
+def _refused(request: Request) -> list[str]:
+    """What the server said to a request that it refused; the console names the status alone."""
+    answer = request.response()
+    if answer is None or answer.status < 400:
+        return []
+    return [f"{request.method} {request.url} {request.post_data}: {answer.text()}"]
+
+
 @contextmanager
 def quiet_page(browser: Browser, **options: object) -> Iterator[Page]:
     """A page of its own profile; it must not complain in the console, nor throw what nobody catches."""
@@ -49,6 +57,7 @@ def quiet_page(browser: Browser, **options: object) -> Iterator[Page]:
         "console", lambda each: complaints.append(each.text) if each.type in ("error", "warning") else None
     )
     page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("requestfinished", lambda each: complaints.extend(_refused(each)))
     try:
         yield page
         assert complaints == [], complaints

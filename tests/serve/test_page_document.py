@@ -223,7 +223,7 @@ def test_rooms_are_added_behind_the_last_and_removed_again(page: Page) -> None:
         # The rooms lie side by side and share a wall, in which one ends and the next one begins.
         assert loaded(twice).events[-1] == loaded(document).events[-1]
         rooms = page.evaluate("(file) => roomsOf(file).map(({name}) => name)", twice)
-        assert rooms[-2:] == ["room", "room 2"]
+        assert rooms[-2:] == ["room 2", "room 3"]
         fewer = edited(page, twice, "removeRoom(file, roomsOf(file).at(-1))")
         assert loaded(fewer).num_activities == loaded(document).num_activities + 1
 

@@ -100,6 +100,11 @@ export class Session {
     return this.send();
   }
 
+  // Whether a text is on its way to the server: what it means is not known yet.
+  get readsText() {
+    return this.inFlight?.text !== undefined || this.waiting.some(({ body }) => body.text !== undefined);
+  }
+
   command(path) {
     this.waiting.push({ body: {}, key: null, path });
     return this.send();
@@ -112,6 +117,9 @@ export class Session {
     try {
       while (this.waiting.length) {
         const { body, path } = this.waiting.shift(), { id } = this;
+        // An edit that was answered in the meantime leaves nothing to redo.
+        if (path !== "/edit" && !this.state[path.slice(1)]) continue;
+        this.inFlight = body;
         try {
           const state = await request("POST", `/sessions/${id}${path}`, path === "/edit" ? { ...body, revision: this.state.revision } : body);
           if (id !== this.id) continue;
@@ -126,6 +134,7 @@ export class Session {
       }
     } finally {
       this.sending = false;
+      this.inFlight = null;
       this.on.busy(false);
     }
   }

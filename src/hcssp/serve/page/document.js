@@ -7,6 +7,7 @@ export function applied(document, operations) {
   const copy = structuredClone(document);
   for (const { op, path, value, to } of operations) {
     const parent = valueAt(copy, path.slice(0, -1)), key = path.at(-1);
+    if (typeof parent !== "object" || parent === null) throw new Error(`The text has no ${path.slice(0, -1).join(" › ")}.`);
     if (op === "set") parent[key] = value;
     else if (op === "insert" && Array.isArray(parent)) parent.splice(key, 0, value);
     else if (op === "insert") parent[key] = value;
@@ -307,7 +308,7 @@ export function eventsOf(document) {
 
 // A file with one activity needs no procedure; to add a second one, it gets the one that it stands for.
 export function withProcedure(document) {
-  if (document.procedure) return [];
+  if (document.procedure) return document.procedure.events ? [] : [set(["procedure", "events"], {})];
   const [only] = Object.keys(document.activities ?? {});
   return [set(["procedure"], { start: "start", end: "end", events: { start: only === undefined ? {} : { go: { runs: only, to: "end" } } } })];
 }

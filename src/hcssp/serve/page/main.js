@@ -37,8 +37,20 @@ const app = {
   // Shown at once, on the copy at hand; the server's answer follows.
   edit(operations, words, key = null) {
     if (!operations.length) return Promise.resolve();
+    if (editor.timer !== null || session.readsText) {
+      // What was drawn belongs to a document that the text has left behind.
+      editor.flush();
+      say("The text has just been changed; please do that again.");
+      drawDocument();
+      return Promise.resolve();
+    }
+    try {
+      now.document = applied(now.document, operations);
+    } catch (error) {
+      say(error.message);
+      return Promise.resolve();
+    }
     if (words) say(words);
-    now.document = applied(now.document, operations);
     now.ahead = true;
     const sent = session.edit({ operations }, key);
     if (!bounds.held) drawDocument();

@@ -307,7 +307,7 @@ export class Operator {
   draw() {
     const { run, app, host } = this, plan = app.plan();
     if (!run) {
-      redraw(host, html("p", { class: "help" }, "Follow an execution of the plan step by step, report what happens, and plan anew from there."),
+      redraw(host, html("p", { class: "help" }, "Follow an execution of the plan step by step, report what happens, and replan from there."),
         plan?.words?.length ? button("Begin a run", () => this.act("", { plan: app.head().plan })) : null, this.words ? html("p", { class: "problem-words", role: "alert" }, this.words) : null);
       return;
     }
@@ -317,12 +317,12 @@ export class Operator {
     const used = Object.entries(run.used ?? {}), chances = Object.entries(app.document()?.procedure?.events ?? {}).flatMap(([event, choices]) => Object.entries(choices ?? {}).flatMap(([name, stated]) => { const outcomes = outcomesOf(stated); return outcomes.length > 1 ? outcomes.map((outcome, at) => ({ event, name, outcomes, at, to: typeof outcome.to === "string" ? outcome.to : Object.values(outcome.to ?? {}).join(" or ") })) : []; }));
     redraw(host, html("p", { class: "where", role: "status" }, run.over ? `The run is over after ${run.steps} steps.` : `Step ${run.steps}: ${where}.`, run.action ? html("strong", {}, ` Next: ${run.action}`) : null),
       this.words ? html("p", { class: "help" }, this.words) : null,
-      html("div", { class: "scroll" }, table(["", "spent", "to come", "left of the bound"], names.map((name) => [name, cell(run.spent, name), cell(run.remaining, name), cell(run.left, name)]))),
+      html("div", { class: "scroll" }, table(["", "spent", "expected", "left of the bound"], names.map((name) => [name, cell(run.spent, name), cell(run.remaining, name), cell(run.left, name)]))),
       run.over ? null : [html("div", { class: "row" }, button("Step by chance", () => this.act("/step", {})), button("To the next event", () => this.hurry(), { title: "steps by chance until something is decided" }), used.map(([name, value]) => labelled(`${name} used`, entry(value, (text) => this.act("/step", { used: { [name]: Number(text) } }), { "data-key": `used ${name}` })))),
         html("details", { open: run.possible.length <= 6 }, html("summary", {}, "What was observed"), html("div", { class: "row" }, run.possible.map((each, at) => button(each.outcome ?? each.state ?? each.cell?.join(", ") ?? "goes on", () => this.act("/step", { observation: each.observation, ...(each.outcome !== null && each.outcome !== each.observation ? { outcome: each.outcome } : {}) }), { "data-key": `observed ${at}` })))),
-        html("div", { class: "row" }, labelled("deadline, s", entry(this.deadline, (text) => { this.deadline = Number(text) || 2; }, { size: 4, "data-key": "deadline" })), button("Plan anew", () => this.act("/replan", { deadline: this.deadline })),
-          button("Plan anew as edited", () => this.act("/replan", { deadline: this.deadline, problem: "edited" }), { title: "with the problem as it is now: report an event by an edit first" })),
-        chances.length ? html("details", {}, html("summary", {}, "Report an event"), html("p", { class: "help" }, "Chance has decided; the problem is changed, and the rest is planned anew."), html("div", { class: "row" }, chances.map((each) => button(`${each.name}: ${each.to}`, () => this.report(each), { "data-key": `report ${each.event} ${each.name} ${each.at}` })))) : null,
+        html("div", { class: "row" }, labelled("deadline, s", entry(this.deadline, (text) => { this.deadline = Number(text) || 2; }, { size: 4, "data-key": "deadline" })), button("Replan", () => this.act("/replan", { deadline: this.deadline })),
+          button("Replan as edited", () => this.act("/replan", { deadline: this.deadline, problem: "edited" }), { title: "with the problem as it is now: report an event by an edit first" })),
+        chances.length ? html("details", {}, html("summary", {}, "Report an event"), html("p", { class: "help" }, "Chance has decided; the problem is changed, and the rest is planned again."), html("div", { class: "row" }, chances.map((each) => button(`${each.name}: ${each.to}`, () => this.report(each), { "data-key": `report ${each.event} ${each.name} ${each.at}` })))) : null,
         button("Distribution of the rest", () => this.act("/outlook", {}))],
       this.outlook && plan ? outlookOf(plan, this.outlook, { bounds: run.left ?? {}, costs: run.remaining ?? {} }) : null,
       html("div", { class: "row" }, button("End the run", () => this.act("/end", {}))));
