@@ -93,9 +93,8 @@ def until(page: Page, script: str, arg: object = None) -> None:
     for _ in attempts():
         if page.evaluate(function, arg):
             return
-    raise AssertionError(
-        f"never {script}: {page.inner_text('#headline')}; {page.inner_text('#status')}; {text_of(page)[:1500]}"
-    )
+    there = "; ".join(page.inner_text(each) for each in ("#headline", "#status", "#errors"))
+    raise AssertionError(f"never {script}: {there}; {text_of(page)[:1500]}")
 
 
 def begin(page: Page) -> None:
