@@ -1,8 +1,8 @@
 """The live planner on the evacuation: how soon an edit is answered, has a certified plan, and is proven.
 
 Every edit goes through the API of ``hcssp serve`` over a socket. It is answered when its text was edited,
-read and drawn, and has a certified plan once a plan for it has come with a proven bound, and what a page shows
-of it has been fetched.
+read and drawn, and has a certified plan once a plan for it has come with a proven bound, and its page was
+fetched.
 
     python benchmarks/bench_serve.py
 """
