@@ -11,7 +11,8 @@ function drawComparison(hosts, model, plans, [first, second], title) {
   });
   model.problem.choices.forEach((choice, index) => {
     const [a, b] = [one.choices[index], other.choices[index]];
-    if ((a > 0) !== (b > 0)) rows.push([`${model.problem.events[choice.event]}: ${choice.name}`, a > 0 ? one.conditions[index] || "always" : "never", b > 0 ? other.conditions[index] || "always" : "never", ""]);
+    const made = (count, condition) => ({ text: true, content: count > 0 ? condition || "always" : "never" });
+    if ((a > 0) !== (b > 0)) rows.push([`${model.problem.events[choice.event]}: ${choice.name}`, made(a, one.conditions[index]), made(b, other.conditions[index]), ""]);
   });
   hosts.table.replaceChildren(table(["", { text: true, content: named(first) }, { text: true, content: named(second) }, "difference"], rows));
   const { width, height, panels } = model.sheet, grids = panels.filter((panel) => panel.grid);
