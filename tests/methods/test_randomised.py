@@ -79,7 +79,7 @@ def test_storm_agrees(bound: float) -> None:
     from hcssp.comparison.solvers import run_storm
 
     problem = small_building(bound=bound)
-    theirs = run_storm(problem)()
+    theirs = run_storm(problem)(60.0).randomised
     assert solve(problem, policies="randomised").upper_bound == pytest.approx(theirs, rel=SAME)
 
 

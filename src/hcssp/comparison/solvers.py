@@ -157,6 +157,47 @@ class Measurement:
         )
 
 
+@dataclass(frozen=True)
+class Claim:
+    """What a solver says about a problem; see :class:`~hcssp.comparison.solvers.Measurement`."""
+
+    status: str
+    lower_bound: float = -inf
+    upper_bound: float = inf
+    randomised: float | None = None
+    randomised_seconds: float | None = None
+    trace: tuple[TracePoint, ...] = ()
+    note: str = ""
+
+
+Work = Callable[[float], Claim]
+"""What is measured of a solver that has read its problem, given the seconds that it has."""
+
+
+@dataclass(frozen=True)
+class MeasuredSolver:
+    """A method of ours, or another tool.
+
+    Attributes
+    ----------
+    name, description
+        What people call it, and what it does in a line.
+    prepare
+        Given the problem, makes ready whatever is not measured, and answers with the work that is: a function
+        of the time limit.
+    deterministic
+        Whether it looks for the best deterministic policy; otherwise for the best randomised one.
+    tolerance
+        The relative error that its values are asked to have.
+    """
+
+    name: str
+    description: str
+    prepare: Callable[[HCSSP], Work]
+    deterministic: bool = True
+    tolerance: float = 1e-6
+
+
 PRECISION = "1e-4"
 """Of Storm's values, absolute. At 1e-6 its sound value iteration does not end on problems of 64 states."""
 
@@ -169,8 +210,8 @@ LARGEST = 1e12
 """A problem whose plans would all cost more counts as one without plans."""
 
 
-def run_storm(problem: HCSSP) -> Callable[[], float | None]:
-    """The question over randomised policies; the answer is the value, None without a plan.
+def run_storm(problem: HCSSP) -> Work:
+    """The question over randomised policies.
 
     Raises
     ------
@@ -181,15 +222,17 @@ def run_storm(problem: HCSSP) -> Callable[[], float | None]:
     asked = storm.formula("min=?")
     environment = storm.environment(deterministic=False)
 
-    def ask() -> float | None:
+    def work(time_limit: float) -> Claim:
         value = storm.answer(asked, environment).get_value(storm.model.initial_states[0])
-        return float(value) if not isinstance(value, bool) and isfinite(value) else None
+        if isinstance(value, bool) or not isfinite(value):
+            return Claim("infeasible")
+        return Claim("optimal", randomised=float(value))
 
-    return ask
+    return work
 
 
-def run_storm_deterministic(problem: HCSSP) -> Callable[[float], tuple[float, float]]:
-    """The question over deterministic plans; asked with a time limit, it answers with an interval.
+def run_storm_deterministic(problem: HCSSP) -> Work:
+    """The question over deterministic plans.
 
     Raises
     ------
@@ -202,7 +245,7 @@ def run_storm_deterministic(problem: HCSSP) -> Callable[[float], tuple[float, fl
     def can_keep(cost: float) -> bool:
         return bool(storm.answer(storm.formula(f"<={cost!r}"), environment).exists_true())
 
-    def ask(time_limit: float) -> tuple[float, float]:
+    def work(time_limit: float) -> Claim:
         began, low, high, step = time.perf_counter(), 0.0, inf, 1.0
         while high == inf or high - low > CLOSE * high:
             if time.perf_counter() - began >= time_limit:
@@ -214,10 +257,11 @@ def run_storm_deterministic(problem: HCSSP) -> Callable[[float], tuple[float, fl
                 middle = (low + high) / 2.0
                 low, high = (low, middle) if can_keep(middle) else (middle, high)
             if low > LARGEST:
-                return inf, inf
-        return low, high
+                return Claim("infeasible", inf)
+        done = relative_gap(low, high) <= CLOSE
+        return Claim("optimal" if done else "feasible" if high < inf else "unknown", low, high)
 
-    return ask
+    return work
 
 
 class _Storm:
@@ -275,8 +319,8 @@ KEPT = 1e-6
 """A bound counts as kept by its plan if it is exceeded by no more than this share: it is that precise."""
 
 
-def run_scikit_decide(problem: HCSSP) -> Callable[[], tuple[float | None, str]]:
-    """The question to the solver; asking it answers with its plan's value, None without one, and a remark.
+def run_scikit_decide(problem: HCSSP) -> Work:
+    """The question to the solver, whose plan is evaluated here.
 
     Raises
     ------
@@ -287,18 +331,18 @@ def run_scikit_decide(problem: HCSSP) -> Callable[[], tuple[float | None, str]]:
     flat = problem.flattening.cssp
     domain = _domain_of(flat)
 
-    def ask() -> tuple[float | None, str]:
+    def work(time_limit: float) -> Claim:
         from skdecide.hub.solver.idual import CIDual
 
         with CIDual(domain_factory=lambda: domain) as solver:
             solver.solve()
             policy = solver.get_policy()
-        return _value(flat, policy)
+        return _claim(flat, policy)
 
-    return ask
+    return work
 
 
-def _value(flat: CSSP, policy: Any) -> tuple[float | None, str]:
+def _claim(flat: CSSP, policy: Any) -> Claim:
     """The exact cost of the plan that it found, if that keeps the bounds."""
     probabilities = np.zeros(flat.num_rows)
     for state, (actions, _) in policy.items():
@@ -311,8 +355,8 @@ def _value(flat: CSSP, policy: Any) -> tuple[float | None, str]:
     found = evaluate(flat, RandomisedPolicy(flat, probabilities))
     broken = found.violations(KEPT)
     if broken:
-        return None, f"its plan breaks the bounds on {', '.join(broken)}"
-    return float(found.costs[0]), ""
+        return Claim("unknown", note=f"its plan breaks the bounds on {', '.join(broken)}")
+    return Claim("optimal", randomised=float(found.costs[0]))
 
 
 def _domain_of(flat: CSSP) -> Any:
@@ -405,46 +449,7 @@ def _domain_of(flat: CSSP) -> Any:
     return Flat()
 
 
-@dataclass(frozen=True)
-class Claim:
-    """What a solver says about a problem; see :class:`~hcssp.comparison.solvers.Measurement`."""
-
-    status: str
-    lower_bound: float = -inf
-    upper_bound: float = inf
-    randomised: float | None = None
-    randomised_seconds: float | None = None
-    trace: tuple[TracePoint, ...] = ()
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class MeasuredSolver:
-    """A method of ours, or another tool.
-
-    Attributes
-    ----------
-    name, description
-        What people call it, and what it does in a line.
-    prepare
-        Given the problem, makes ready whatever is not measured, and answers with the work that is: a function
-        of the time limit.
-    deterministic
-        Whether it looks for the best deterministic policy; otherwise for the best randomised one.
-    tolerance
-        The relative error that its values are asked to have.
-    """
-
-    name: str
-    description: str
-    prepare: Callable[[HCSSP], Callable[[float], Claim]]
-    deterministic: bool = True
-    tolerance: float = 1e-6
-
-
-def _ours(
-    method: str, problem: HCSSP, options: Mapping[str, str | float] | None = None
-) -> Callable[[float], Claim]:
+def _ours(method: str, problem: HCSSP, options: Mapping[str, str | float] | None = None) -> Work:
     chosen = dict(options or {})
     gap = float(chosen.pop("gap", find_method(method).gap))
     solver = find_method(method).make(**chosen)
@@ -476,39 +481,6 @@ def _ours(
     return work
 
 
-def _storm(problem: HCSSP) -> Callable[[float], Claim]:
-    ask = run_storm(problem)
-
-    def work(time_limit: float) -> Claim:
-        value = ask()
-        return Claim("infeasible") if value is None else Claim("optimal", randomised=value)
-
-    return work
-
-
-def _storm_deterministic(problem: HCSSP) -> Callable[[float], Claim]:
-    ask = run_storm_deterministic(problem)
-
-    def work(time_limit: float) -> Claim:
-        low, high = ask(time_limit)
-        if low == inf:
-            return Claim("infeasible", inf)
-        done = relative_gap(low, high) <= CLOSE
-        return Claim("optimal" if done else "feasible" if high < inf else "unknown", low, high)
-
-    return work
-
-
-def _scikit_decide(problem: HCSSP) -> Callable[[float], Claim]:
-    ask = run_scikit_decide(problem)
-
-    def work(time_limit: float) -> Claim:
-        value, note = ask()
-        return Claim("unknown" if value is None else "optimal", randomised=value, note=note)
-
-    return work
-
-
 SOLVERS = {
     solver.name: solver
     for solver in (
@@ -524,20 +496,20 @@ SOLVERS = {
         MeasuredSolver(
             "storm",
             "Storm's multi(...) over randomised policies, to 1e-4",
-            _storm,
+            run_storm,
             deterministic=False,
             tolerance=1e-3,
         ),
         MeasuredSolver(
             "storm-deterministic",
             "Storm's multi(...) over deterministic plans, yes or no, with bisection to 1e-3",
-            _storm_deterministic,
+            run_storm_deterministic,
             tolerance=1e-4,
         ),
         MeasuredSolver(
             "scikit-decide",
             "scikit-decide's CIDual over randomised policies; its plan is evaluated here",
-            _scikit_decide,
+            run_scikit_decide,
             deterministic=False,
         ),
     )
