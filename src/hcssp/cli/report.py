@@ -16,7 +16,7 @@ from hcssp.files.atomic import make_folder
 from hcssp.files.named_problem import parameters_of
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.reports.charts import own, save_picture
-from hcssp.reports.figures import given, plain, rounded
+from hcssp.reports.figures import document, given, plain, rounded
 from hcssp.reports.films import films_of
 from hcssp.reports.page import curves_around, save_page
 from hcssp.reports.page_data import page_data
@@ -125,9 +125,7 @@ def _print(session: Session, plan: Plan, written: list[Path]) -> None:
     session.answer(
         lambda: {
             "problem": session.arguments.problem,
-            "status": str(plan.status),
-            "lower_bound": plain(plan.lower_bound),
-            "upper_bound": plain(plan.upper_bound),
+            **document(plan, "status", "lower_bound", "upper_bound"),
             "keeps_bounds": plan.keeps_bounds(),
             "made_for": session.plan_heading(plan)["made_for"],
             "claimed_lower_bound": None if plan.claim is None else plain(plan.claim.lower_bound),

@@ -10,8 +10,6 @@ The measurements as tables: CSV for spreadsheets, Markdown for a README, words f
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -25,7 +23,7 @@ from hcssp.comparison.suite import without_repeat
 from hcssp.errors import UnknownName
 from hcssp.files.atomic import write_atomically
 from hcssp.numerics import relative_gap
-from hcssp.reports.figures import plain
+from hcssp.reports.figures import csv_text, document, plain
 from hcssp.reports.page import filled_page
 from hcssp.reports.plan_text import Style, aligned
 from hcssp.version import __version__
@@ -238,18 +236,12 @@ _COLUMNS = (
 def measurements_csv(measurements: Sequence[Measurement]) -> str:
     """The measurements, a line each; what is not known, or infinite, is empty."""
     groups = by_instance(measurements)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    for each in measurements:
-        integral = primal_integral(each, best_known(list(groups[each.instance].values())))
-        row = [integral if name == "primal_integral" else getattr(each, name) for name in _COLUMNS]
-        writer.writerow(["" if _is_nothing(value) else value for value in row])
-    return text.getvalue()
-
-
-def _is_nothing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and not isfinite(value))
+    rows = [
+        document(each, *(name for name in _COLUMNS if name != "primal_integral"))
+        | {"primal_integral": primal_integral(each, best_known(list(groups[each.instance].values())))}
+        for each in measurements
+    ]
+    return csv_text(rows, _COLUMNS)
 
 
 def ratio_table(measurements: Sequence[Measurement]) -> list[list[str]]:
@@ -480,17 +472,12 @@ def _run(measurement: Measurement, best: float) -> dict[str, Any]:
     # The last step is always among those that are drawn.
     shown = [*trace[:-1:step], *trace[-1:]]
     return {
-        "solver": measurement.solver,
-        "status": measurement.status,
+        **document(measurement, "solver", "status", "randomised", "first", "seconds", "note"),
         "lower": plain(measurement.lower_bound),
         "upper": plain(measurement.upper_bound),
-        "randomised": plain(measurement.randomised),
-        "first": plain(measurement.first),
         "answered": plain(compared_seconds(measurement)),
-        "seconds": plain(measurement.seconds),
         "cpu": plain(measurement.cpu_seconds),
         "limit": plain(measurement.time_limit),
         "integral": plain(primal_integral(measurement, best)),
-        "trace": [[plain(each) for each in point] for point in shown],
-        "note": measurement.note,
+        "trace": document(shown),
     }

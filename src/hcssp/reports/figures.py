@@ -18,9 +18,14 @@ Figures of a cost or a probability, as people read them: a probability is a perc
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from enum import Enum
 from math import floor, isfinite, log10
+from typing import Any
 
 import numpy as np
 
@@ -66,6 +71,33 @@ def plain(value: float | None) -> float | None:
     True
     """
     return None if value is None or not isfinite(value) else float(value)
+
+
+def document(value: Any, *names: str) -> Any:
+    """A value as JSON has it, infinities being nothing; with `names`, an object of these attributes of it.
+
+    >>> from math import inf
+    >>> document({"bounds": (1, inf)}), document(3 + 4j, "real", "imag")
+    ({'bounds': [1, None]}, {'real': 3.0, 'imag': 4.0})
+    """
+    if names:
+        return {name: document(getattr(value, name)) for name in names}
+    if isinstance(value, Mapping):
+        return {name: document(each) for name, each in value.items()}
+    if isinstance(value, Enum):
+        return str(value)
+    if isinstance(value, list | tuple | np.ndarray):
+        return [document(each) for each in value]
+    return plain(value) if isinstance(value, float) else value
+
+
+def csv_text(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """Rows as CSV; what is not known, or infinite, is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(document(row) for row in rows)
+    return text.getvalue()
 
 
 def short(value: float | None, digits: int = 6) -> float | None:

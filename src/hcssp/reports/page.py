@@ -19,7 +19,7 @@ from typing import Any
 
 from hcssp.contract.plan import Plan
 from hcssp.files.atomic import write_atomically
-from hcssp.reports.figures import plain
+from hcssp.reports.figures import document, plain
 from hcssp.reports.films import films_of
 from hcssp.reports.page_data import curve_bounds, draw_curve, page_data, varied_constraints
 from hcssp.reports.sweep_tables import aim_of, axis_name, claims_of, reported_constraints
@@ -247,20 +247,18 @@ def sweep_data(sweep: Sweep) -> dict[str, Any]:
                 "name": axis.name,
                 "label": axis_name(sweep, axis),
                 "bound": axis.is_bound,
-                "values": [plain(value) for value in axis.numbers],
+                "values": document(axis.numbers),
             }
             for axis in sweep.axes
         ],
         "points": [
             {
                 "at": [axis.numbers.index(point.at(axis)) for axis in sweep.axes],
-                "status": point.status.value,
+                "status": str(point.status),
                 "own": plain(point.figure) if point.found else None,
                 "limit": plain(point.limit),
                 "randomised": plain(point.randomised),
-                "costs": {name: plain(value) for name, value in point.costs.items()},
-                "prices": {name: plain(value) for name, value in point.prices.items()},
-                "message": point.message,
+                **document(point, "costs", "prices", "message"),
             }
             for point in sweep.points
         ],

@@ -29,6 +29,7 @@ from hcssp.reports.figures import (
     an_expected,
     between,
     breaks,
+    document,
     in_table,
     in_unit,
     percent,
@@ -505,17 +506,14 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "message": plan.message or None,
         "stopped_by": str(plan.ending.reason),
         "stop_detail": plan.ending.detail or None,
-        "kept": plan.kept,
-        "lower_bound": plain(plan.lower_bound),
-        "upper_bound": plain(plan.upper_bound),
-        "gap": plain(plan.gap),
+        **document(plan, "kept", "lower_bound", "upper_bound", "gap"),
         **_reward(plan),
         **plan_figures(plan),
         "policies": plan.policies,
         **({"random_choices": found} if (found := random_choices(plan)) else {}),
         **_both_optima(plan),
         "seconds": plain(plan.seconds),
-        "trace": [[plain(value) for value in point] for point in plan.trace],
+        "trace": document([*plan.trace]),
     }
 
 
@@ -541,9 +539,7 @@ def verified_document(plan: Plan) -> dict[str, Any] | None:
     if verification is None:
         return None
     return {
-        "status": str(plan.status),
-        "lower_bound": plain(plan.lower_bound),
-        "upper_bound": plain(plan.upper_bound),
+        **document(plan, "status", "lower_bound", "upper_bound"),
         **asdict(verification),
     }
 
@@ -554,9 +550,7 @@ def plan_figures(plan: Plan) -> dict[str, Any]:
     return {
         "constraints": {
             constraint.name: {
-                "expected": plain(constraint.expected),
-                "at_most": plain(constraint.at_most),
-                "price": plain(constraint.price),
+                **document(constraint, "expected", "at_most", "price"),
                 **({} if constraint.per is None else {"for_each_execution_of": constraint.per}),
                 **_probability(solved.problem, constraint.name),
             }
@@ -565,10 +559,7 @@ def plan_figures(plan: Plan) -> dict[str, Any]:
         "choices": {choice.event: choice.choice for choice in choice_summaries(solved)},
         "activities": {
             activity.name: {
-                "expected_executions": plain(activity.expected_executions),
-                "cost": plain(activity.cost),
-                "usage": {name: plain(used) for name, used in activity.usage.items()},
-                "budget": {name: plain(allocated) for name, allocated in activity.budget.items()},
+                **document(activity, "expected_executions", "cost", "usage", "budget"),
                 **_decisions(solved, index),
             }
             for index, activity in enumerate(activity_summaries(solved))

@@ -7,7 +7,7 @@ from typing import Any
 
 from hcssp.procedure import HCSSP, describe
 from hcssp.procedure.description import Aim
-from hcssp.reports.figures import plain
+from hcssp.reports.figures import document, plain
 from hcssp.reports.plan_text import WIDTH, Style, aligned
 from hcssp.scenarios.scenario import scenarios
 from hcssp.solving.registry import METHODS
@@ -93,12 +93,10 @@ def problems_document() -> dict[str, Any]:
     """The object that ``hcssp problems --json`` prints."""
     listed = [
         {
-            "name": each.name,
-            "description": each.description,
+            **document(each, "name", "description"),
             "size": each.size,
             "parameters": [
-                {"name": parameter.name, "default": parameter.default, "meaning": parameter.meaning}
-                for parameter in each.parameters
+                document(parameter, "name", "default", "meaning") for parameter in each.parameters
             ],
         }
         for each in scenarios().values()
@@ -118,10 +116,7 @@ def problems_in_words() -> str:
 
 def methods_document() -> dict[str, Any]:
     """The object that ``hcssp methods --json`` prints."""
-    listed = [
-        {"name": each.name, "description": each.description, "gap": each.gap} for each in METHODS.values()
-    ]
-    return {"methods": listed}
+    return {"methods": [document(each, "name", "description", "gap") for each in METHODS.values()]}
 
 
 def methods_in_words() -> str:

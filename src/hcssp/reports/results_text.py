@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from math import inf, isfinite, isnan
@@ -18,6 +16,8 @@ from hcssp.reports.charts import JudgedCurve, judged_runs, limit, own
 from hcssp.reports.figures import (
     Measure,
     an_expected,
+    csv_text,
+    document,
     given,
     in_table,
     percent,
@@ -151,12 +151,7 @@ def curve_csv(curve: TradeOff) -> str:
         price = float(curve.prices[index]) if index < len(curve.prices) else None
         rows.append({"kind": "breakpoint", "bound": bound, "stochastic": value, "price": price})
     rows.sort(key=lambda row: (row["bound"], row["kind"]))
-    text = io.StringIO()
-    columns = _COLUMNS if curve.problem.reward is None else (*_COLUMNS, *_REWARD_COLUMNS)
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return csv_text(rows, _COLUMNS if curve.problem.reward is None else (*_COLUMNS, *_REWARD_COLUMNS))
 
 
 def _point(curve: TradeOff, point: CurvePoint) -> dict[str, float | None]:
@@ -164,12 +159,7 @@ def _point(curve: TradeOff, point: CurvePoint) -> dict[str, float | None]:
     reward = point.plan.reward
     figures = () if reward is None else (plain(reward.value), plain(reward.at_most))
     return {
-        "bound": plain(point.bound),
-        "stochastic": plain(point.stochastic),
-        "price": plain(point.price),
-        "lower_bound": plain(point.lower_bound),
-        "upper_bound": plain(point.upper_bound),
-        "gap": plain(point.gap),
+        **document(point, *_COLUMNS[1:-1]),
         "expected": plain(expected),
         **({} if reward is None else dict(zip(_REWARD_COLUMNS, figures, strict=True))),
     }
@@ -354,7 +344,8 @@ def _reported_of(
 
 
 def _estimate(estimate: Estimate) -> dict[str, float | None]:
-    return {name: plain(value) for name, value in estimate._asdict().items()}
+    found: dict[str, float | None] = document(estimate, *estimate._fields)
+    return found
 
 
 def _costs(runs: ProcedureSimulation, expected: Mapping[str, float], problem: HCSSP) -> str:

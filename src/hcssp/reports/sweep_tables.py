@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from math import isfinite
 from typing import Any
 
 from hcssp.contract.proof import Status
 from hcssp.errors import MissingDependency
 from hcssp.numerics import OPTIMALITY_TOLERANCE
-from hcssp.reports.figures import Measure, given, percent, plain, table_down, table_up
+from hcssp.reports.figures import Measure, csv_text, document, given, percent, plain, table_down, table_up
 from hcssp.reports.plan_text import Style, aligned
 from hcssp.solving.sweep import Sweep, SweepAxis, SweepPoint
 
@@ -119,11 +117,9 @@ def sweep_document(sweep: Sweep, name: str = "") -> dict[str, Any]:
     """The object that ``hcssp sweep --json`` prints."""
     return {
         "problem": name or sweep.problem,
-        "primary": sweep.primary,
-        "reward": sweep.reward,
-        "constraints": list(sweep.constraints),
+        **document(sweep, "primary", "reward", "constraints"),
         "axes": [
-            {"name": axis.name, "bound": axis.is_bound, "values": [plain(value) for value in axis.numbers]}
+            {"name": axis.name, "bound": axis.is_bound, "values": document(axis.numbers)}
             for axis in sweep.axes
         ],
         "points": [point_document(point) for point in sweep.points],
@@ -133,35 +129,20 @@ def sweep_document(sweep: Sweep, name: str = "") -> dict[str, Any]:
 
 def point_document(point: SweepPoint) -> dict[str, Any]:
     """A point as JSON knows it; infinities are nothing."""
+    before = ("settings", "bounds", "status", "lower_bound", "upper_bound", "gap", "randomised", "reward")
+    after = ("prices", "reason", "message", "iterations", "seconds", "cpu_seconds")
     return {
-        "settings": {name: plain(value) for name, value in point.settings.items()},
-        "bounds": {name: plain(value) for name, value in point.bounds.items()},
-        "status": point.status.value,
-        "lower_bound": plain(point.lower_bound),
-        "upper_bound": plain(point.upper_bound),
-        "gap": plain(point.gap),
-        "randomised": plain(point.randomised),
-        "reward": plain(point.reward),
-        "reward_at_most": plain(point.reward_at_most),
-        "expected": {name: plain(value) for name, value in point.costs.items()},
-        "prices": {name: plain(value) for name, value in point.prices.items()},
-        "reason": point.reason,
-        "message": point.message,
-        "iterations": point.iterations,
-        "seconds": plain(point.seconds),
-        "cpu_seconds": plain(point.cpu_seconds),
+        **document(point, *before, "reward_at_most"),
+        "expected": document(point.costs),
+        **document(point, *after),
     }
 
 
 def sweep_csv(sweep: Sweep) -> str:
     """The points, a line each; what is not known, or infinite, is empty."""
     columns = sweep.columns()
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    for row in zip(*columns.values(), strict=True):
-        writer.writerow(["" if _is_nothing(value) else value for value in row])
-    return text.getvalue()
+    rows = zip(*columns.values(), strict=True)
+    return csv_text((dict(zip(columns, row, strict=True)) for row in rows), list(columns))
 
 
 def sweep_parquet(sweep: Sweep) -> bytes:
@@ -199,7 +180,3 @@ def _pyarrow() -> tuple[Any, Any]:
             "Parquet files need pyarrow, which is not installed; pip install 'hcssp[parquet]', or write CSV"
         ) from error
     return pa, pq
-
-
-def _is_nothing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and not isfinite(value))
