@@ -19,15 +19,16 @@ Reference: the values of deviations are those of policy improvement (Howard 1960
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import nan
 
 import numpy as np
 
 from hcssp.contract.plan import Plan, ProcedurePlan
-from hcssp.contract.progress import Policies, Stop, criteria_of
+from hcssp.contract.progress import Stop, criteria_of
 from hcssp.contract.proof import Infeasible
-from hcssp.contract.solver import Memory
+from hcssp.contract.solver import Memory, Problem
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.product import with_used
@@ -38,7 +39,7 @@ from hcssp.evaluation.exact import evaluate
 from hcssp.numerics import broken
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.parts import part_of
-from hcssp.procedure.policy import ProcedurePolicy
+from hcssp.procedure.policy import Policy, ProcedurePolicy
 from hcssp.procedure.rest import Place, label_called, position_of
 from hcssp.solving.solve import solve
 
@@ -180,7 +181,7 @@ def why(
     found = []
     for row in range(*problem.row_start[state : state + 2].tolist()):
         if all(row != own for own, _ in taken):
-            forced = _forced(evaluated, state, row, stop) if best else _nothing(evaluated)
+            forced = _forced(evaluated, state, row, stop) if best else ProcedurePlan(problem)
             otherwise = forced.policy.rows if forced.found else None
             once = deviating_once(evaluated, state, row, comes, otherwise)
             there = probability_of(forced, state) if forced.found else 0.0
@@ -207,90 +208,19 @@ def _find(problem: HCSSP, at: Place) -> tuple[int, str]:
     return flattening.event_state(position.event, position.entry), name
 
 
-def _nothing(plan: ProcedurePlan) -> ProcedurePlan:
-    return ProcedurePlan(plan.problem)
-
-
 def _forced(plan: ProcedurePlan, state: int, row: int, stop: Stop | None) -> ProcedurePlan:
     """The best plan that takes a row of a state, as a plan of the same problem."""
-    problem, flattening = plan.problem, plan.problem.flattening
-    memory = Memory(plan.memory)
-    is_plain = plan.policies == "deterministic"
-    if is_plain and state >= flattening.num_event_states:
-        return _in_activity(plan, state, row, stop, memory)
-    once = False
-    if state < flattening.num_event_states:
-        event, entry = flattening.event_states[state]
-        once = entry is None and sum(each == event for each, _ in flattening.event_states) == 1
-    if is_plain and once and all(each.per is None for each in problem.constraints):
-        kept = np.array([choice.event != event for choice in problem.choices])
-        kept[int(flattening.event_row_choice[row])] = True
-        part = part_of(problem, kept)
-        found = _solved(part.problem, stop, memory)
-        policy = part.lift(found.policy) if isinstance(found, ProcedurePlan) and found.found else None
-        return _as_plan(plan, found, policy)
-    # Only in this way of entering, or under limits of uses, which a part of the procedure would not have: a
-    # matter of the flat problem, in which such a limit is a bound like any other.
-    cssp = _without(flattening.cssp, state, row)
-    found = _solved(cssp[0], stop, Memory(), plan.policies)
-    lifted = None
-    if found is not None and found.found:
-        local = found.policy.rows
-        extra = tuple((int(cssp[1][row]), chance) for row, chance in found.policy.extra)
-        lifted = problem.policy(np.where(local == NO_ROW, NO_ROW, cssp[1][local]), extra)
-    return _as_plan(plan, found, lifted)
-
-
-def _in_activity(
-    plan: ProcedurePlan,
-    state: int,
-    row: int,
-    stop: Stop | None,
-    memory: Memory,
-) -> ProcedurePlan:
-    problem, flattening = plan.problem, plan.problem.flattening
-    index = int(np.searchsorted(flattening.state_offset, state, side="right")) - 1
-    activity = problem.activities[index]
-    local = int(np.flatnonzero(flattening.flat_state(index) == state)[0])
-    cssp, kept = _without(activity.cssp, local, row - int(flattening.row_offset[index]))
-    activities = [*problem.activities]
-    activities[index] = replace(activity, cssp=cssp)
-    changed = replace(problem, activities=tuple(activities))
-    found = _solved(changed, stop, memory)
-    policy = None
-    if found is not None and found.found:
-        rows = [*found.as_procedure().policy.activities]
-        rows[index] = np.where(rows[index] == NO_ROW, NO_ROW, kept[rows[index]])
-        policy = ProcedurePolicy.compose(problem, found.as_procedure().policy.choices, rows)
-    return _as_plan(plan, found, policy)
-
-
-def _without(cssp: CSSP, state: int, row: int) -> tuple[CSSP, IntArray]:
-    """The problem with one row in a state, and which rows of the original are left."""
-    kept = np.flatnonzero((cssp.row_state != state) | (np.arange(cssp.num_rows) == row))
-    return cssp.with_rows(kept), kept
-
-
-def _solved(
-    problem: CSSP | HCSSP, stop: Stop | None, memory: Memory, policies: Policies | None = None
-) -> Plan | None:
-    """The best plan; None if none ends."""
+    restricted, lift = _restricted(plan, state, row)
+    memory = Memory(plan.memory) if isinstance(restricted, HCSSP) else Memory()
     try:
-        found = solve(problem, stop=stop, memory=memory, policies=policies)
+        found = solve(restricted, stop=stop, memory=memory, policies=plan.policies)
     except DeadEnd:
-        return None
-    return found.as_procedure() if isinstance(problem, HCSSP) else found
-
-
-def _as_plan(plan: ProcedurePlan, found: Plan | None, policy: ProcedurePolicy | None) -> ProcedurePlan:
-    """What was found out about the restricted problem, as a plan of the whole one."""
-    if found is None:
         return ProcedurePlan(plan.problem, proof=Infeasible(ends=False))
-    costs = None if policy is None else evaluate(plan.problem, policy)
+    policy = lift(found.policy) if found.found else None
     return ProcedurePlan(
         plan.problem,
         found_policy=policy,
-        evaluation=costs,
+        evaluation=None if policy is None else evaluate(plan.problem, policy),
         proof=found.proof,
         ending=found.ending,
         method=found.method,
@@ -299,6 +229,56 @@ def _as_plan(plan: ProcedurePlan, found: Plan | None, policy: ProcedurePolicy | 
         policies=found.policies,
         tolerances=found.tolerances,
     )
+
+
+def _restricted(
+    plan: ProcedurePlan, state: int, row: int
+) -> tuple[Problem, Callable[[Policy], ProcedurePolicy]]:
+    """The problem without the other rows of a state, and what makes its policies those of the whole."""
+    problem, flattening = plan.problem, plan.problem.flattening
+    if plan.policies == "deterministic" and state >= flattening.num_event_states:
+        return _in_activity(problem, state, row)
+    limited = any(each.per is not None for each in problem.constraints)
+    if plan.policies == "deterministic" and state < flattening.num_event_states and not limited:
+        event, _ = flattening.event_states[state]
+        if sum(each == event for each, _ in flattening.event_states) == 1:
+            kept = np.array([choice.event != event for choice in problem.choices])
+            kept[int(flattening.event_row_choice[row])] = True
+            part = part_of(problem, kept)
+            return part.problem, lambda policy: part.lift(policy.procedure)
+    # Only in this way of entering, or under limits of uses, which a part of the procedure would not have: a
+    # matter of the flat problem, in which such a limit is a bound like any other.
+    flat, own = _without(flattening.cssp, state, row)
+
+    def lift(policy: Policy) -> ProcedurePolicy:
+        extra = tuple((int(own[taken]), chance) for taken, chance in policy.extra)
+        return problem.policy(np.where(policy.rows == NO_ROW, NO_ROW, own[policy.rows]), extra)
+
+    return flat, lift
+
+
+def _in_activity(problem: HCSSP, state: int, row: int) -> tuple[HCSSP, Callable[[Policy], ProcedurePolicy]]:
+    """As :func:`_restricted`, for a state of an activity."""
+    flattening = problem.flattening
+    index = int(np.searchsorted(flattening.state_offset, state, side="right")) - 1
+    activity = problem.activities[index]
+    local = int(np.flatnonzero(flattening.flat_state(index) == state)[0])
+    cssp, kept = _without(activity.cssp, local, row - int(flattening.row_offset[index]))
+
+    def lift(policy: Policy) -> ProcedurePolicy:
+        rows = [*policy.procedure.activities]
+        rows[index] = np.where(rows[index] == NO_ROW, NO_ROW, kept[rows[index]])
+        return ProcedurePolicy.compose(problem, policy.procedure.choices, rows)
+
+    activities = [*problem.activities]
+    activities[index] = replace(activity, cssp=cssp)
+    return replace(problem, activities=tuple(activities)), lift
+
+
+def _without(cssp: CSSP, state: int, row: int) -> tuple[CSSP, IntArray]:
+    """The problem with one row in a state, and which rows of the original are left."""
+    kept = np.flatnonzero((cssp.row_state != state) | (np.arange(cssp.num_rows) == row))
+    return cssp.with_rows(kept), kept
 
 
 _NEVER = 1e-12
