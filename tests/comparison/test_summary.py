@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hcssp.comparison.measuring import ResultsFile, in_order
+from hcssp.comparison.measuring import in_order, key_of, results_file
 from hcssp.comparison.page import (
     compared_seconds,
     comparison_html,
@@ -165,26 +165,26 @@ def test_tables_have_a_line_for_each_problem() -> None:
 
 def test_a_measurement_survives_the_file(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
-    file = ResultsFile(path)
+    file = results_file(path)
     for each in ALL:
-        file.add(each)
+        file.add(key_of(each), each)
     path.write_text(path.read_text() + '{"cut off')
-    again = ResultsFile(path)
+    again = results_file(path)
     assert again.find(("house", "exact", 10.0)) == OURS
     assert again.find(("house", "milp", 10.0)) == MILP
     assert again.find(("house", "milp", 20.0)) is None
     # What failed, or was missing, is tried again.
     assert again.find(("house", "lp", 10.0)) is None
     assert again.find(("house", "scikit-decide", 10.0)) is None
-    again.add(LP)
+    again.add(key_of(LP), LP)
     assert path.read_text().endswith("\n")
-    assert ResultsFile(path).find(("house", "exact", 10.0)) == OURS
+    assert results_file(path).find(("house", "exact", 10.0)) == OURS
 
 
 def test_measurements_of_another_version_do_not_count(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     path.write_text(json.dumps({"hcssp": "0.0.0", **OURS.to_document()}) + "\n")
-    assert ResultsFile(path).find(("house", "exact", 10.0)) is None
+    assert results_file(path).find(("house", "exact", 10.0)) is None
 
 
 def test_they_are_told_by_problem_and_solver() -> None:

@@ -28,7 +28,7 @@ from hcssp.reports.sweep_tables import sweep_in_words
 from hcssp.scenarios import small_building
 from hcssp.scenarios.scenario import find_scenario
 from hcssp.solving.solve import solve
-from hcssp.solving.sweep import Grid, Sweep, SweepFile, SweepPoint, sweep
+from hcssp.solving.sweep import Grid, Sweep, SweepPoint, sweep, sweep_file, sweep_key
 
 sweeping = import_module("hcssp.solving.sweep")
 
@@ -155,7 +155,7 @@ def test_a_second_run_does_what_is_missing_only(tmp_path: Path, monkeypatch: pyt
     # What is not precise enough is not taken for done.
     closer = sweep("small-building", {"locked": [0.1]}, {"damage": [2.0]}, file=path, gap=1e-7)
     assert first.points[0].gap > 1e-7 >= closer.points[0].gap
-    assert SweepFile(path).find(SweepFile(path).key(_made(2.0))) == closer.points[0]
+    assert sweep_file(path).find(sweep_key(_made(2.0))) == closer.points[0]
 
 
 def _made(damage: float) -> Any:
@@ -169,7 +169,7 @@ def test_a_file_survives_what_was_cut_off(tmp_path: Path) -> None:
     path.write_text(text[:-40])
     again = sweep(shop, {"price": [1.0, 3.0]}, file=path)
     assert [point.upper_bound for point in again.points] == [point.upper_bound for point in first.points]
-    assert len(SweepFile(path)) == 2
+    assert len(sweep_file(path)) == 2
 
 
 def test_a_point_without_a_plan_survives_the_file(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_what_a_file_says_is_never_called_proven(
 def test_another_file_is_not_overwritten(tmp_path: Path, content: str) -> None:
     path = tmp_path / "mine"
     path.write_text(content)
-    with pytest.raises(InvalidProblem, match="it is no file of a sweep"):
+    with pytest.raises(InvalidProblem, match="it is another kind of file"):
         sweep(shop(1.0), file=path)
     assert path.read_text() == content
 

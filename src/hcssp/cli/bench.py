@@ -8,7 +8,7 @@ from hcssp.cli.arguments import UsageError
 from hcssp.cli.running import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.session import Session, question_of, settings_of
 from hcssp.comparison import measuring
-from hcssp.comparison.measuring import Pair, ResultsFile, in_order
+from hcssp.comparison.measuring import Key, Pair, in_order, key_of, results_file
 from hcssp.comparison.page import (
     comparison_summary,
     disagreements,
@@ -19,7 +19,7 @@ from hcssp.comparison.page import (
 from hcssp.comparison.solvers import MODULES, PEERS, SOLVERS, Measurement, find_solver
 from hcssp.comparison.suite import PAPER_REPEATS, SUITES, paper_suite, suite
 from hcssp.errors import UnknownName
-from hcssp.files.atomic import make_folder, write_atomically
+from hcssp.files.atomic import Journal, make_folder, write_atomically
 from hcssp.files.named_problem import is_file
 from hcssp.solving.registry import METHODS
 
@@ -30,7 +30,7 @@ def bench(session: Session) -> int:
     limit = SUITES[arguments.suite] if arguments.time_limit is None else arguments.time_limit
     pairs, folder = _pairs(session), arguments.out
     make_folder(folder)
-    known = ResultsFile(folder / "results.jsonl")
+    known = results_file(folder / "results.jsonl")
     with session.working():
         found = _measure(session, pairs, limit, known)
     if not found:
@@ -103,7 +103,9 @@ def _solvers(methods: list[str], tools: list[str]) -> list[str]:
     return sorted(dict.fromkeys(wanted), key=lambda name: order.index(name.partition(":")[0]))
 
 
-def _measure(session: Session, pairs: list[Pair], limit: float, known: ResultsFile) -> list[Measurement]:
+def _measure(
+    session: Session, pairs: list[Pair], limit: float, known: Journal[Key, Measurement]
+) -> list[Measurement]:
     """Everything that is known in the end; after a signal, what is known by then."""
     found: list[Measurement] = []
     missing = []
@@ -118,7 +120,7 @@ def _measure(session: Session, pairs: list[Pair], limit: float, known: ResultsFi
     try:
         with session.workers() as workers:
             for measurement in measuring.measure_all(missing, limit, workers):
-                known.add(measurement)
+                known.add(key_of(measurement), measurement)
                 found.append(measurement)
                 text = f"{measurement.solver} on {measurement.instance}: {measurement.status}"
                 why = f": {measurement.note}" if measurement.status in ("failed", "missing") else ""

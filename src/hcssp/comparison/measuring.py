@@ -10,7 +10,6 @@ Measurements are written to a file as they are made, a line each: a second run d
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import queue
@@ -28,7 +27,7 @@ from typing import IO, Any
 from hcssp.comparison.solvers import Measurement, find_solver
 from hcssp.comparison.suite import Instance
 from hcssp.errors import HcsspError, MissingDependency, UnsupportedProblem
-from hcssp.files.atomic import append_line, read_lines
+from hcssp.files.atomic import Journal
 from hcssp.threads import OF_ALL, OF_ONE
 from hcssp.version import __version__
 from hcssp.workers import LostWorker, Task, open_workers
@@ -209,53 +208,32 @@ Key = tuple[str, str, float]
 """Problem, solver, time limit."""
 
 
-class ResultsFile:
+def results_file(path: Path) -> Journal[Key, Measurement]:
     """What a file knows; measurements of other versions of this package are left alone.
-
-    Parameters
-    ----------
-    path
-        The file; it is begun if it is not there.
 
     Raises
     ------
-    InvalidProblem
-        If it cannot be read.
+    InvalidProblem, CannotWrite
+        If it cannot be read or written.
     """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._known: dict[Key, Measurement] = {}
-        for document in read_lines(path):
-            found = _read(document)
-            # What was not installed, or failed, may do better now.
-            if found is not None and found.status not in ("missing", "failed"):
-                self._known[found.instance, found.solver, found.time_limit] = found
-
-    def find(self, key: Key) -> Measurement | None:
-        """What is known of that pair under that limit."""
-        return self._known.get(key)
-
-    def add(self, measurement: Measurement) -> None:
-        """Keep a measurement; it is on the disk when this returns.
-
-        Raises
-        ------
-        CannotWrite
-            If that is impossible.
-        """
-        document = {"hcssp": __version__, **measurement.to_document()}
-        append_line(self._path, json.dumps(document, allow_nan=False))
+    return Journal(path, _read, lambda _, found: {"hcssp": __version__, **found.to_document()})
 
 
-def _read(document: Any) -> Measurement | None:
-    """The measurement of a line; None if it is cut off, or one of another version."""
+def _read(document: Any) -> tuple[Key, Measurement] | None:
+    """The measurement of a line; None if it is cut off, one of another version, or may be better now."""
     try:
         if document.pop("hcssp") != __version__:
             return None
-        return Measurement.from_document(document)
+        found = Measurement.from_document(document)
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
+    # What was not installed, or failed, is tried again.
+    return None if found.status in ("missing", "failed") else (key_of(found), found)
+
+
+def key_of(measurement: Measurement) -> Key:
+    """What identifies a measurement in a file."""
+    return measurement.instance, measurement.solver, measurement.time_limit
 
 
 def in_order(measurements: Sequence[Measurement], solvers: Sequence[str]) -> list[Measurement]:

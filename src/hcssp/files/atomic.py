@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf, isfinite
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, Generic, NoReturn, Self, TypeVar
 
 from hcssp.errors import CannotWrite, InvalidPlan, InvalidProblem
+
+Key = TypeVar("Key")
+Record = TypeVar("Record")
 
 
 def write_atomically(path: str | Path, text: str | bytes) -> None:
@@ -48,50 +51,6 @@ def write_atomically(path: str | Path, text: str | bytes) -> None:
         _sync_folder(target.parent)
     except (OSError, ValueError) as error:
         raise _cannot("it cannot be written", path, error) from error
-
-
-def append_line(path: str | Path, line: str) -> None:
-    """Add a line to a file, which is begun if it is not there; it is on the disk when this returns.
-
-    Raises
-    ------
-    CannotWrite
-        If that is impossible.
-    """
-    try:
-        with Path(path).open("a+b") as stream:
-            if stream.tell():
-                stream.seek(-1, os.SEEK_END)
-                if stream.read() != b"\n":
-                    # The last line was cut off; the next line must not become its end.
-                    stream.write(b"\n")
-            stream.write(line.encode() + b"\n")
-            stream.flush()
-            os.fsync(stream.fileno())
-    except (OSError, ValueError) as error:
-        raise _cannot("it cannot be written", path, error) from error
-
-
-def read_lines(path: str | Path) -> list[Any]:
-    """The JSON values of the lines of a file, None for a line that is none; nothing if there is no file.
-
-    Raises
-    ------
-    InvalidProblem
-        If it cannot be read.
-    """
-    try:
-        text = Path(path).read_bytes().decode(errors="replace") if Path(path).exists() else ""
-    except OSError as error:
-        raise InvalidProblem(f"{path}: it cannot be read: {error.strerror or error}") from error
-    return [_parsed(line) for line in text.split("\n")[: -1 if text.endswith("\n") or not text else None]]
-
-
-def _parsed(line: str) -> Any:
-    try:
-        return json.loads(line)
-    except ValueError:
-        return None
 
 
 def worded(value: Any) -> Any:
@@ -179,6 +138,92 @@ def check_writable(path: str | Path) -> None:
         raise CannotWrite(f"{path}: there is no folder {Path(path).parent}; make it first")
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise CannotWrite(f"{path}: the folder {Path(path).parent} takes no files; choose another one")
+
+
+class Journal(Generic[Key, Record]):
+    """Records by their keys in a file, one JSON value on each line; more are added at its end.
+
+    Parameters
+    ----------
+    path
+        The file; it is begun if it is not there.
+    read
+        The key and the record of a line; None if there is none in it, as where it is cut off.
+    write
+        The line of a key and a record.
+    first
+        What the first line must be; None if it is a record as well.
+
+    Raises
+    ------
+    InvalidProblem
+        If it cannot be read, or is another kind of file.
+    CannotWrite
+        If it cannot be written.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        read: Callable[[Any], tuple[Key, Record] | None],
+        write: Callable[[Key, Record], Mapping[str, Any]],
+        first: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._path, self._write = Path(path), write
+        check_writable(path)
+        try:
+            text = self._path.read_bytes().decode(errors="replace") if self._path.exists() else ""
+        except OSError as error:
+            raise InvalidProblem(f"{path}: it cannot be read: {error.strerror or error}") from error
+        lines = [
+            _parsed(line) for line in text.split("\n")[: -1 if text.endswith("\n") or not text else None]
+        ]
+        if first is not None and not lines:
+            self._append(first)
+        elif first is not None and lines.pop(0) != first:
+            message = f"its first line is not {json.dumps(first)}; name another one"
+            raise InvalidProblem(f"{path}: it is another kind of file: {message}")
+        found = (read(line) for line in lines)
+        self._records = dict(each for each in found if each is not None)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def find(self, key: Key) -> Record | None:
+        """What is known under a key."""
+        return self._records.get(key)
+
+    def add(self, key: Key, record: Record) -> None:
+        """Keep a record; it is on the disk when this returns.
+
+        Raises
+        ------
+        CannotWrite
+            If that is impossible.
+        """
+        self._append(self._write(key, record))
+        self._records[key] = record
+
+    def _append(self, line: Mapping[str, Any]) -> None:
+        try:
+            with self._path.open("a+b") as stream:
+                if stream.tell():
+                    stream.seek(-1, os.SEEK_END)
+                    if stream.read() != b"\n":
+                        # The last line was cut off; the next line must not become its end.
+                        stream.write(b"\n")
+                stream.write(json.dumps(line, allow_nan=False).encode() + b"\n")
+                stream.flush()
+                os.fsync(stream.fileno())
+        except (OSError, ValueError) as error:
+            raise _cannot("it cannot be written", self._path, error) from error
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
 
 
 LARGEST_FILE = 2**30

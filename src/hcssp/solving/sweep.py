@@ -41,7 +41,7 @@ from hcssp.errors import (
     InvalidProblem,
     UnknownName,
 )
-from hcssp.files.atomic import append_line, check_writable, read_lines, worded
+from hcssp.files.atomic import Journal, worded
 from hcssp.files.fingerprint import fingerprint
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.numerics import relative_gap
@@ -398,11 +398,9 @@ def sweep(
         unknown = [axis.name for axis in grid.bounds if axis.name not in first.constraint_names]
         if unknown:
             raise UnknownName("constraint", unknown[0], first.constraint_names)
-        known: SweepFile | None = None
+        known: Journal[str, SweepPoint] | None = None
         if file is not None:
-            from hcssp.solving.sweep import SweepFile
-
-            known = SweepFile(file)
+            known = sweep_file(file)
         done = _Points(make, grid, gap, known, on_point)
         # One by one here; several at a time elsewhere, since neighbours help each other.
         size = 1 if workers.count == 1 else max(1, min(16, len(grid) // (4 * workers.count)))
@@ -512,7 +510,7 @@ class _Points:
     make: Maker
     grid: Grid
     gap: float
-    known: SweepFile | None
+    known: Journal[str, SweepPoint] | None
     on_point: Callable[[SweepPoint], object] | None
     points: dict[int, SweepPoint] = field(default_factory=dict)
     keys: dict[int, str] = field(default_factory=dict)
@@ -528,12 +526,16 @@ class _Points:
                 yield missing[begin : begin + size]
 
     def _is_claimed(
-        self, known: SweepFile, place: int, settings: Mapping[str, Number], bounds: Mapping[str, Number]
+        self,
+        known: Journal[str, SweepPoint],
+        place: int,
+        settings: Mapping[str, Number],
+        bounds: Mapping[str, Number],
     ) -> bool:
         """Whether the file has the point, which then is done."""
         under = self.make(settings).with_bounds(_floats(bounds))
         names = {under.primary_name, *under.constraint_names}
-        self.keys[place] = known.key(under)
+        self.keys[place] = sweep_key(under)
         found = known.find(self.keys[place])
         if found is None or not found.is_done(self.gap) or set(found.costs) not in (set(), names):
             return False
@@ -643,13 +645,8 @@ FORMAT = "hcssp-sweep-1"
 """The first line of a file says so; it changes with what the lines hold."""
 
 
-class SweepFile:
-    """What a file knows about points of sweeps; more is added at its end.
-
-    Parameters
-    ----------
-    path
-        The file; it is begun if it is not there.
+def sweep_file(path: str | Path) -> Journal[str, SweepPoint]:
+    """What a file knows about points of sweeps, by :func:`sweep_key`; more is added at its end.
 
     Raises
     ------
@@ -658,49 +655,24 @@ class SweepFile:
     CannotWrite
         If it cannot be written.
     """
+    return Journal(
+        path,
+        _read,
+        lambda key, point: {"key": key, "point": worded(asdict(point))},
+        first={"format": FORMAT},
+    )
 
-    def __init__(self, path: str | Path) -> None:
-        self._path = Path(path)
-        check_writable(self._path)
-        self._points: dict[str, SweepPoint] = {}
-        if self._path.exists() and self._path.stat().st_size:
-            self._read()
-        else:
-            append_line(self._path, json.dumps({"format": FORMAT}))
 
-    def __len__(self) -> int:
-        return len(self._points)
+def sweep_key(problem: Problem) -> str:
+    """What identifies a problem in a file of a sweep, its bounds included."""
+    bounds = dict(zip(problem.constraint_names, problem.bounds.tolist(), strict=True))
+    return f"{fingerprint(problem)} {json.dumps(worded(bounds), sort_keys=True)}"
 
-    def key(self, problem: Problem) -> str:
-        """What identifies a problem, its bounds included."""
-        bounds = dict(zip(problem.constraint_names, problem.bounds.tolist(), strict=True))
-        return f"{fingerprint(problem)} {json.dumps(worded(bounds), sort_keys=True)}"
 
-    def find(self, key: str) -> SweepPoint | None:
-        """What is known about the problem of that key."""
-        return self._points.get(key)
-
-    def add(self, key: str, point: SweepPoint) -> None:
-        """Keep a point; it is on the disk when this returns.
-
-        Raises
-        ------
-        CannotWrite
-            If that is impossible.
-        """
-        self._points[key] = point
-        append_line(self._path, json.dumps({"key": key, "point": worded(asdict(point))}, allow_nan=False))
-
-    def _read(self) -> None:
-        first, *documents = read_lines(self._path)
-        if first != {"format": FORMAT}:
-            raise InvalidProblem(
-                [f"{self._path}: it is no file of a sweep (its first line is not {FORMAT}); name another one"]
-            )
-        for document in documents:
-            point = _point(document.get("point")) if isinstance(document, dict) else None
-            if point is not None:
-                self._points[str(document["key"])] = point
+def _read(document: Any) -> tuple[str, SweepPoint] | None:
+    """The key and the point of a line; None if it is not in order."""
+    point = _point(document.get("point")) if isinstance(document, dict) else None
+    return None if point is None else (str(document.get("key")), point)
 
 
 def _point(document: Any) -> SweepPoint | None:
