@@ -37,6 +37,9 @@ from hcssp.exchange.ppddl_language import (
     written,
 )
 
+LARGEST = 10**100
+"""More than any number in a problem; what is larger could not be rounded to a double."""
+
 Atom = tuple[str, ...]
 """A predicate or function and its objects."""
 
@@ -359,6 +362,8 @@ class Vocabulary:
             if change.assigned and assigned.setdefault(change.what, change.by) != change.by:
                 raise InvalidProblem(f"{shown(change.what)} is assigned two values at once")
             values[place] = change.by if change.assigned else values[place] + change.by
+            if abs(values[place]) > LARGEST:
+                raise InvalidProblem(f"{shown(change.what)} becomes too large for a number")
         return Situation(atoms, tuple(values))
 
     def begun(self) -> dict[Situation, float]:
@@ -438,7 +443,10 @@ def constant(tree: Tree) -> Fraction:
     if not _CONSTANT.fullmatch(text):
         raise InvalidProblem(f"{text[:60]!r} is not a number")
     above, _, below = text.partition("/")
-    return divided(Fraction(above), Fraction(below or 1))
+    value = divided(Fraction(above), Fraction(below or 1))
+    if abs(value) > LARGEST:
+        raise InvalidProblem(f"{text!r} is too large for a number")
+    return value
 
 
 def _is_number(tree: Tree) -> bool:

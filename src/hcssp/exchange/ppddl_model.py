@@ -27,6 +27,7 @@ from hcssp.cssp.model import CSSP
 from hcssp.cssp.preprocessing import with_giving_up
 from hcssp.errors import InvalidProblem, UnsupportedProblem, did_you_mean
 from hcssp.exchange.ppddl_grounding import (
+    LARGEST,
     Atom,
     Effect,
     Happening,
@@ -221,7 +222,7 @@ class Counting:
         Raises
         ------
         InvalidProblem
-            If a cost is assigned to.
+            If a cost is assigned to, or too large.
         """
         totals: dict[str, Fraction] = dict.fromkeys(self.names, Fraction(0))
         totals[STEPS] = Fraction(1)
@@ -240,6 +241,9 @@ class Counting:
                 totals[name] += change.by
         if self._weights:
             totals[METRIC] = sum((w * totals[name] for name, w in self._weights.items()), Fraction(0))
+        large = [name for name in self.names if abs(totals[name]) > LARGEST]
+        if large:
+            raise InvalidProblem(f"the cost {large[0]!r} becomes too large for a number")
         return [float(totals[name]) for name in self.names]
 
     def _minimise(self, names: list[str], metric: Mapping[str, Fraction], minimise: str | None) -> str:
