@@ -320,6 +320,7 @@ DRAWN = "(:init (probabilistic 0.5 (= (c) 1)))"
         (go("(when (p))"), "(:goal (p))", "line 1: (when (p)) has 1 parts, and needs 2"),
         (go("(and (p) (increase (c) 1e101))"), "(:goal (p))", "'1e101' is too large for a number"),
         (go("(and (p) (increase (c) (* 1e99 1e99)))"), "(:goal (p))", "the cost 'c' becomes too large"),
+        (GO.replace("()", "(?x ?x)", 1), "(:goal (p))", "action 'go' has two parameters of one name"),
         (go("(probabilistic 0.5)"), "(:goal (p))", "lacks a probability or an effect"),
         (GO + "(:what (p))", "(:goal (p))", "line 1: (:what (p)) is no part of a domain"),
         (go("7"), "(:goal (p))", "action 'go': line 1: '7' is no predicate"),

@@ -277,6 +277,8 @@ def _action(section: Brackets) -> Action:
             why = f"{written(key)[:60]!r} is none of {', '.join(_KEYS)} with its value"
             raise InvalidProblem(f"line {key.line}: action {name!r}: {why}")
     parameters = typed(given.get(_KEYS[0], Brackets(section.line)))
+    if len({written(name) for name, _ in parameters}) < len(parameters):
+        raise InvalidProblem(f"line {section.line}: action {name!r} has two parameters of one name")
     return Action(name, parameters, given.get(_KEYS[1]), given.get(_KEYS[2]))
 
 

@@ -252,6 +252,24 @@ def read_json(path: str | Path) -> Any:
         raise InvalidPlan(f"{file}: this is not JSON: {error}") from None
 
 
+def figure(value: float | None) -> float | None:
+    """A number that JSON knows, or None."""
+    return None if value is None or not isfinite(value) else float(value)
+
+
+def figures(values: Mapping[str, float]) -> dict[str, float | None]:
+    """Numbers by name, as JSON knows them."""
+    return {name: figure(value) for name, value in values.items()}
+
+
+def head(
+    name: str, version: int, problem: str, fingerprint: str, bounds: Mapping[str, float]
+) -> dict[str, Any]:
+    """What the files about a problem begin with: their format, which problem, and under which bounds."""
+    about = {"name": problem, "fingerprint": fingerprint}
+    return {"format": name, "version": version, "problem": about, "bounds": figures(bounds)}
+
+
 class CheckedDocument:
     """A file that holds an object, and what was found to be wrong with it so far.
 
@@ -288,6 +306,28 @@ class CheckedDocument:
             why = f"{shown(version)} cannot be read; this hcssp reads version {known}"
             raise InvalidPlan(f"{file}: version: {why}")
         return cls(file, content)
+
+    def check_problem(self, fingerprint: str) -> None:
+        """Refuse a file about another problem.
+
+        Raises
+        ------
+        InvalidPlan
+            If the fingerprint is another one.
+        """
+        about = self.get("problem", dict, "an object", {})
+        found = about.get("fingerprint")
+        if not isinstance(found, str):
+            self.wrong("problem.fingerprint", found, "a text")
+        self.raise_if_any()
+        if found != fingerprint:
+            name, kind = about.get("name"), str(self.content.get("format")).removeprefix("hcssp-")
+            called = f", called {name!r}" if isinstance(name, str) and name else ""
+            raise InvalidPlan(
+                f"{self.file}: this {kind} is for another problem{called} (its fingerprint is "
+                f"{found[:12]}, that of this problem is {fingerprint[:12]}); solve this one, or name "
+                f"the {kind}'s own problem, in its scale"
+            )
 
     def get(self, key: str, kind: type[Any], what: str, otherwise: Any) -> Any:
         """The value of a key, or `otherwise` if it is null, missing or something else."""

@@ -64,7 +64,7 @@ from hcssp.cssp.expansion import ExpandedCSSP
 from hcssp.cssp.model import IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, Extra
 from hcssp.errors import CostOverflow, ImproperPolicy, InvalidPlan, InvalidProblem
-from hcssp.files.atomic import CheckedDocument, write_atomically
+from hcssp.files.atomic import CheckedDocument, figure, figures, head, write_atomically
 from hcssp.files.fingerprint import fingerprint as fingerprint_of
 from hcssp.files.fingerprint import unnamed
 from hcssp.numerics import CLAIM_TOLERANCE
@@ -86,33 +86,25 @@ def plan_document(plan: Plan, fingerprint: str | None = None) -> dict[str, Any]:
     said, by_state = _claimed(plan), _by_state(plan)
     plan = replace(plan, problem=unnamed(plan.problem)).as_procedure()
     return {
-        "format": FORMAT,
-        "version": VERSION,
-        "problem": {"name": name, "fingerprint": fingerprint},
-        "bounds": {name: _figure(bound) for name, bound in plan.bounds.items()},
+        **head(FORMAT, VERSION, name, fingerprint, plan.bounds),
         "method": plan.method,
         "policies": plan.policies,
         "status": str(plan.status),
         "stopped_by": None if plan.ending.reason is Reason.UNKNOWN else str(plan.ending.reason),
         "stop_detail": plan.ending.detail or None,
-        "seconds": _figure(plan.seconds),
-        "lower_bound": _figure(said.lower_bound),
-        "upper_bound": _figure(said.upper_bound),
-        "prices": None
-        if plan.prices is None
-        else {name: _figure(price) for name, price in plan.prices.items()},
+        "seconds": figure(plan.seconds),
+        "lower_bound": figure(said.lower_bound),
+        "upper_bound": figure(said.upper_bound),
+        "prices": None if plan.prices is None else figures(plan.prices),
         "policy": {
             "choices": _choices(plan),
             "activities": _activities(plan),
             **_extra(plan),
             **by_state,
         },
-        "budgets": {
-            activity: {name: _figure(budget) for name, budget in budgets.items()}
-            for activity, budgets in plan.budgets.items()
-        },
+        "budgets": {activity: figures(budgets) for activity, budgets in plan.budgets.items()},
         "evaluation": _evaluation(plan),
-        "trace": [[_figure(value) for value in point] for point in said.trace],
+        "trace": [[figure(value) for value in point] for point in said.trace],
     }
 
 
@@ -192,14 +184,11 @@ def _evaluation(plan: ProcedurePlan) -> dict[str, Any] | None:
         return None
     evaluation = plan.costs
     return {
-        "costs": {
-            name: _figure(cost)
-            for name, cost in zip(evaluation.cost_names, evaluation.costs.tolist(), strict=True)
-        },
+        "costs": figures(dict(zip(evaluation.cost_names, evaluation.costs.tolist(), strict=True))),
         "activities": {
             activity.name: {
-                "expected_executions": _figure(activity.expected_executions),
-                "cost": _figure(activity.cost_per_execution),
+                "expected_executions": figure(activity.expected_executions),
+                "cost": figure(activity.cost_per_execution),
                 "usage": activity.usage_per_execution or dict.fromkeys(activity.usage),
             }
             for activity in evaluation.activities
@@ -207,35 +196,8 @@ def _evaluation(plan: ProcedurePlan) -> dict[str, Any] | None:
     }
 
 
-def _figure(value: float | None) -> float | None:
-    """A number that JSON knows, or None."""
-    return None if value is None or not isfinite(value) else float(value)
-
-
 class PlanDocument(CheckedDocument):
     """A plan's file that has been read, but not yet compared with a problem."""
-
-    def check_problem(self, fingerprint: str) -> None:
-        """Refuse a plan for another problem.
-
-        Raises
-        ------
-        InvalidPlan
-            If the fingerprint is another one.
-        """
-        about = self.get("problem", dict, "an object", {})
-        found = about.get("fingerprint")
-        if not isinstance(found, str):
-            self.wrong("problem.fingerprint", found, "a text")
-        self.raise_if_any()
-        if found != fingerprint:
-            name = about.get("name")
-            called = f", called {name!r}" if isinstance(name, str) and name else ""
-            raise InvalidPlan(
-                f"{self.file}: this plan is for another problem{called} (its fingerprint is "
-                f"{found[:12]}, that of this problem is {fingerprint[:12]}); solve this one, or name "
-                "the plan's own problem, in its scale"
-            )
 
     def plan(self, problem: HCSSP) -> ProcedurePlan:
         """The plan, for a problem that it is known to be for.

@@ -21,7 +21,6 @@ slow.
 from __future__ import annotations
 
 import json
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ import numpy as np
 
 from hcssp.contract.solver import Problem
 from hcssp.errors import InvalidPlan
-from hcssp.files.atomic import CheckedDocument, write_atomically
+from hcssp.files.atomic import CheckedDocument, head, write_atomically
 from hcssp.files.fingerprint import fingerprint as fingerprint_of
 from hcssp.proofs.search_record import SearchRecord, Split
 
@@ -68,12 +67,9 @@ def save_search(
         If the file cannot be written.
     """
     splits, weights = record.skeleton()
-    bounds = zip(problem.constraint_names, problem.bounds.tolist(), strict=True)
+    bounds = dict(zip(problem.constraint_names, problem.bounds.tolist(), strict=True))
     document = {
-        "format": FORMAT,
-        "version": VERSION,
-        "problem": {"name": problem.name, "fingerprint": fingerprint or fingerprint_of(problem)},
-        "bounds": {name: bound if isfinite(bound) else None for name, bound in bounds},
+        **head(FORMAT, VERSION, problem.name, fingerprint or fingerprint_of(problem), bounds),
         "rows": splits,
         "weights": [
             None if each is None or not np.isfinite(each).all() else each.tolist() for each in weights
@@ -103,11 +99,13 @@ def load_search(path: str | Path, problem: Problem) -> SearchRecord:
         If the file cannot be read, holds no search, or one for another problem or other bounds.
     """
     document = CheckedDocument.of_format(path, FORMAT, READABLE)
-    file, content = document.file, document.content
-    about = content.get("problem")
-    if not isinstance(about, dict) or about.get("fingerprint") != fingerprint_of(problem):
-        raise InvalidPlan(f"{file}: this search is for another problem; begin without it")
+    document.check_problem(fingerprint_of(problem))
     made_for, judged_by = document.bounds(problem.constraint_names), problem.bounds.tolist()
+    rows, weights = document.content.get("rows"), document.content.get("weights")
+    if not isinstance(rows, list) or not all(map(_is_split, rows)):
+        document.wrong("rows", rows, "a list of whole numbers from -1, or pairs from 0")
+    if not isinstance(weights, list) or not all(map(_is_weights, weights)):
+        document.wrong("weights", weights, "a list of lists of numbers or null")
     document.raise_if_any()
     if list(made_for.values()) != judged_by:
         other = ", ".join(
@@ -115,38 +113,21 @@ def load_search(path: str | Path, problem: Problem) -> SearchRecord:
             for (name, bound), judged in zip(made_for.items(), judged_by, strict=True)
             if bound != judged
         )
-        raise InvalidPlan(f"{file}: this search is for other bounds ({other}); begin without it")
+        raise InvalidPlan(f"{document.file}: this search is for other bounds ({other}); begin without it")
+    splits: list[Split] = [tuple(each) if isinstance(each, list) else each for each in rows or ()]
     try:
-        return SearchRecord.of_skeleton(_splits(content.get("rows")), _weights(content.get("weights")))
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidPlan(f"{file}: {error}; begin without it") from None
+        return SearchRecord.of_skeleton(
+            splits, [None if each is None else np.array(each, dtype=np.float64) for each in weights or ()]
+        )
+    except ValueError as error:
+        raise InvalidPlan(f"{document.file}: {error}; begin without it") from None
 
 
-def _splits(given: Any) -> list[Split]:
-    wrong = ValueError(f"rows: {_shown(given)} is no list of whole numbers from -1, or pairs from 0")
-    if not isinstance(given, list):
-        raise wrong
-    splits: list[Split] = []
-    for each in given:
-        pair = isinstance(each, list)
-        numbers = each if pair else [each]
-        if len(numbers) != 1 + pair or not all(type(n) is int and pair - 1 <= n < 2**62 for n in numbers):
-            raise wrong
-        splits.append((numbers[0], numbers[1]) if pair else numbers[0])
-    return splits
+def _is_split(given: Any) -> bool:
+    pair = isinstance(given, list)
+    numbers = given if pair else [given]
+    return len(numbers) == 1 + pair and all(type(n) is int and pair - 1 <= n < 2**62 for n in numbers)
 
 
-def _weights(given: Any) -> list[Any]:
-    if not isinstance(given, list):
-        raise ValueError(f"weights: {_shown(given)} is no list")
-    found = []
-    for each in given:
-        if each is not None and not (isinstance(each, list) and all(type(one) is float for one in each)):
-            raise ValueError(f"weights: {_shown(each)} is no list of numbers")
-        found.append(None if each is None else np.array(each, dtype=np.float64))
-    return found
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _is_weights(given: Any) -> bool:
+    return given is None or (isinstance(given, list) and all(type(each) is float for each in given))
