@@ -153,6 +153,19 @@ def test_a_file_asks_for_one_choice_per_event(flow: HCSSP, tmp_path: Path) -> No
     assert "choices" not in dump_problem(flow.choosing("per state")).partition("procedure:")[2]
 
 
+def test_a_plan_of_the_mode_published_is_read_for_its_problem(flow: HCSSP, tmp_path: Path) -> None:
+    problem = flow.choosing("per state")
+    solve(problem, BudgetAllocation(mode="published")).save(tmp_path / "plan.json")
+    loaded = load_plan(tmp_path / "plan.json", problem)
+    assert isinstance(loaded.problem, HCSSP)
+    assert loaded.problem.limits_choices
+    assert loaded.upper_bound == pytest.approx(3.6)
+    # What is claimed is claimed of plans with one choice per event: the best of all costs 2.
+    assert loaded.claim is not None
+    assert loaded.claim.lower_bound == pytest.approx(3.6)
+    assert loaded.simulate(runs=200, seed=1).mean("time").value == pytest.approx(3.6, rel=0.2)
+
+
 def test_a_plan_that_chooses_per_state_is_none_here(flow: HCSSP, tmp_path: Path) -> None:
     per_state, per_event = solve(flow.choosing("per state")), solve(flow)
     # What is proven of the one kind of plans is not taken over for the other.

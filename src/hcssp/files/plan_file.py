@@ -480,7 +480,8 @@ def load_plan(path: str | Path, problem: Problem | ImplicitCSSP) -> Plan:
     path
         The file.
     problem
-        The problem, under the bounds that count. An implicit one is expanded where the plan goes.
+        The problem, under the bounds that count. An implicit one is expanded where the plan goes. A plan that
+        was made with one choice per event stays one, see :meth:`hcssp.HCSSP.choosing`.
 
     Raises
     ------
@@ -495,6 +496,10 @@ def plan_of(document: PlanDocument, problem: Problem | ImplicitCSSP) -> Plan:
     """The plan of a document that has been read; see :func:`load_plan`."""
     if not problem.lists_states:
         return document.evaluated(document.implicit_plan(problem))
+    if isinstance(problem, HCSSP) and (per_event := problem.choosing("per event")).limits_choices:
+        named = document.get("problem", dict, "an object", {}).get("fingerprint")
+        # Made with one choice per event: a plan of this problem, too, but what is proven of it is not.
+        problem = per_event if named == fingerprint_of(per_event) else problem
     document.check_problem(fingerprint_of(problem))
     plan = document.plan(unnamed(problem).procedure)
     policy = plan.policy
