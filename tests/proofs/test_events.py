@@ -46,3 +46,24 @@ def test_an_event_from_which_the_end_is_not_reached_is_expensive() -> None:
 
 def test_no_values_hold_where_a_cycle_has_a_negative_cost() -> None:
     assert _iterated([choice(Fraction(-1), (Fraction(1), 0))], 2, 1) is None
+
+
+@pytest.mark.parametrize("cost", [24.480413110334144, 9.085224760990384, 1.0 / 3.0, 1e9 / 7.0, 6.75])
+def test_events_that_are_worth_nothing_may_recur_beside_expensive_ones(cost: float) -> None:
+    """Rounding leaves tiny values at the free events between which one may go back and forth."""
+
+    def at(state: int, *outcomes: tuple[float, int], entry: float = 0.0) -> _Choice:
+        ways = tuple(_Outcome(Fraction(chance), ((to, 0),), Fraction(entry) * ONE) for chance, to in outcomes)
+        return _Choice(state, ways, 0)
+
+    start, hall, stairs, end = range(4)
+    choices = [
+        at(start, (1.0, hall), entry=cost),
+        at(hall, (0.5, stairs), (0.5, end)),
+        at(hall, (1.0, start)),
+        at(stairs, (1.0, end), (4.0, hall)),
+    ]
+    found = _iterated(choices, 4, end)
+    assert found is not None
+    assert cost * (1.0 - 1e-12) <= found[start] <= cost
+    assert all(value <= 0.0 for value in found[1:])
