@@ -237,7 +237,7 @@ def _iterated(choices: Sequence[_Choice], num_events: int, end: int) -> tuple[fl
             break
     for margin in MARGINS:
         restoration.solve(margin, raises=True)
-        # What is left of a value of 0 by rounding may be positive, and no margin relative to it makes it hold.
+        # Rounding may leave a positive value in place of 0, and no margin relative to it makes it hold.
         found = restoration.values[:num_events]
         found = np.where(np.abs(found) <= UNIT * largest, np.minimum(found, 0.0), found).tolist()
         if found[end] <= 0.0 and _hold(choices, found):
