@@ -33,7 +33,15 @@ def as_label(given: object) -> Hashable:
 
 
 class LazyLabels(Sequence[Any]):
-    """A read-only sequence whose subclasses say how long it is and make one label."""
+    """A read-only sequence whose subclasses say how long it is and make one label.
+
+    Attributes
+    ----------
+    differ
+        Whether no two labels are equal, by construction.
+    """
+
+    differ = False
 
     def _label(self, position: int) -> Any:
         raise NotImplementedError
@@ -140,6 +148,8 @@ class TupleLabels(LazyLabels):
     >>> cells[1], cells.index((2, 1)), (7, 7) in cells
     ((2, 1), 1, False)
     """
+
+    differ = True
 
     def __init__(self, columns: IntArray) -> None:
         self.columns = columns

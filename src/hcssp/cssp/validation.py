@@ -29,7 +29,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hcssp.cssp.arrays import distinct
-from hcssp.cssp.labels import RepeatedNames, SelectedLabels, TupleLabels
+from hcssp.cssp.labels import LazyLabels, RepeatedNames, SelectedLabels
 from hcssp.cssp.model import (
     CSSP,
     BoolArray,
@@ -192,8 +192,7 @@ def _cost_names(problem: CSSP) -> Iterator[str]:
 
 def _duplicate_states(problem: CSSP) -> Iterator[str]:
     labels = problem.state_labels
-    # Tuples of numbers are the cells of a grid, and different by construction.
-    if isinstance(labels, range | TupleLabels) or _distinct(labels):
+    if isinstance(labels, range) or (isinstance(labels, LazyLabels) and labels.differ) or _distinct(labels):
         return
     seen: set[Hashable] = set()
     for label in labels:

@@ -76,6 +76,8 @@ def extra(module: str, named: str, purpose: str) -> Any:
 class ValuationLabels(LazyLabels):
     """One text for every state: ``x=3, crashed=false``.
 
+    No two states may have the same values.
+
     >>> labels = ValuationLabels(("x", "crashed"), ([0, 3], [True, False]))
     >>> labels[1], labels.index("x=0, crashed=true")
     ('x=3, crashed=false', 0)
@@ -91,6 +93,8 @@ class ValuationLabels(LazyLabels):
     def __init__(self, variables: Sequence[str], columns: Sequence[Sequence[Any]]) -> None:
         self.variables = tuple(variables)
         self.columns = tuple(columns)
+        # Different numbers are different texts.
+        self.differ = all(isinstance(column[0], int | np.integer | np.bool_) for column in columns)
 
     def __len__(self) -> int:
         return len(self.columns[0])

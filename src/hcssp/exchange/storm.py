@@ -23,6 +23,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -118,18 +119,16 @@ def explicit(model: Any, place: str = "the model", variables: Sequence[str] | No
         raise InvalidProblem([f"{place}: it has parameters or intervals; give every probability a number"])
     exported = _Exported(model)
     matrix, row_start = exported.transitions, exported.row_start
-    names = unique_names(*_choice_names(model, kind, matrix.shape[0]), row_start)
+    actions = exported.actions if kind == "MDP" else None
+    names = unique_names(*(actions or _choice_names(model, kind, matrix.shape[0])), row_start)
     parts = {name or UNNAMED: exported.rewards[name] for name in model.reward_models}
     rewards, paid = added_up(matrix, row_start, parts)
     return ExplicitModel(
         transitions=matrix,
         row_start=row_start,
         rewards=rewards,
-        labels={
-            label: mask_of(model.labeling.get_states(label), model.nr_states)
-            for label in sorted(model.labeling.get_labels())
-        },
-        initial=mask_of(model.initial_states, model.nr_states),
+        labels=exported.labels,
+        initial=exported.labels["init"],
         state_names=_state_names(model, variables),
         action_names=names,
         transition_rewards=paid,
@@ -169,6 +168,10 @@ class _Exported:
         As in :class:`~hcssp.exchange.models.ExplicitModel`.
     rewards
         The rewards of states, choices and transitions of each reward model.
+    labels
+        The states that carry each label.
+    actions
+        The different names of choices, and the position of that of each row; None if it does not have them.
     """
 
     def __init__(self, model: Any) -> None:
@@ -190,8 +193,24 @@ class _Exported:
         self.row_start = _starts(parts.get("state-to-choices.bin"), len(branches) - 1)
         self.transitions = csr_array((shares, heads, branches), shape=(len(branches) - 1, model.nr_states))
         self.rewards: dict[str, RewardParts] = {}
-        described = json.loads(parts["index.json"]).get("annotations", {}).get("rewards", {})
-        for name, about in described.items():
+        described = json.loads(parts["index.json"]).get("annotations", {})
+        masks = {
+            about.get("alias", name): f"annotations/aps/{name}/states/values"
+            for name, about in described.get("aps", {}).items()
+        }
+        masks["init"] = "state-is-initial"
+        bits = {label: np.frombuffer(parts[f"{name}.bin"], np.uint8) for label, name in sorted(masks.items())}
+        self.labels: dict[str, BoolArray] = {
+            label: np.unpackbits(each, count=model.nr_states, bitorder="little").astype(np.bool_)
+            for label, each in bits.items()
+        }
+        self.actions: tuple[list[str], IntArray] | None = None
+        if "actions/choices/strings.bin" in parts:
+            ends = np.frombuffer(parts["actions/choices/string-mapping.bin"], "<u8").tolist()
+            text = parts["actions/choices/strings.bin"]
+            codes = np.frombuffer(parts["actions/choices/values.bin"], "<i4").astype(np.int64)
+            self.actions = [text[a:b].decode() for a, b in pairwise(ends)], codes
+        for name, about in described.get("rewards", {}).items():
             read = (
                 parts.get(f"annotations/rewards/{name}/{kind}/values.bin")
                 for kind in ("states", "choices", "branches")
