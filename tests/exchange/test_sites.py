@@ -106,7 +106,7 @@ def test_a_building_has_its_lengths_doors_lifts_and_limits(building: Path) -> No
     site = read_building(building)
     lanes = {(lane.start, lane.end): lane for lane in site.lanes}
     assert lanes["desk", "hall"].metres == pytest.approx(10.0)
-    assert lanes["desk", "hall"].speed_limit == 0.8
+    assert lanes["desk", "hall"].speed_limit == "0.8"
     assert lanes["hall", "store"].gate == "store door"
     assert lanes["hall", "L1 3"].gate is None
     ride = lanes["L1 4", "L2 0"]
@@ -203,17 +203,24 @@ def _broken_maps() -> list[tuple[str, str, str]]:
         (lambda each: each["levels"]["L1"]["lanes"].append([0, 99, {}]), r"levels.L1.lanes\[7\]"),
         (lambda each: each["levels"]["L1"].update(doors=7), "levels.L1.doors"),
         (lambda each: each.update(levels={}), "levels: there are none"),
+        (lambda each: each.update(coordinate_system="wgs84"), "longitude and latitude are not supported"),
+        (lambda each: each["levels"]["L1"]["vertices"].append([1e300, 0]), r"levels.L1.vertices\[8\]"),
     ):
         document = _building()
         change(document)
         cases.append(("rmf", yaml.safe_dump(document), message))
     cases.append(("rmf", "levels: [", "YAML"))
+    cases.append(("rmf", "levels: " + "[" * 100_000, "line 1: nested more than 32 deep"))
     cases.append(("nav2", "{", "JSON"))
     cases.append(("nav2", "[]", "no nodes"))
     cases.append(("nav2", json.dumps({"features": [{"properties": 3}]}), "properties"))
     document = _graph()
     document["features"][-1]["properties"]["endid"] = 77
     cases.append(("nav2", json.dumps(document), "there is no node 77"))
+    document["features"][-1]["properties"]["endid"] = [1]
+    cases.append(("nav2", json.dumps(document), r"there is no node \[1\]"))
+    document["features"].append(document["features"][0])
+    cases.append(("nav2", json.dumps(document), "two nodes have the id"))
     return cases
 
 
@@ -223,6 +230,29 @@ def test_broken_maps_are_refused_with_the_place(tmp_path: Path, kind: str, text:
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InvalidProblem, match=message):
         (read_building if kind == "rmf" else read_route_graph)(path)
+
+
+def test_speed_limits_of_a_route_graph_are_shares_or_metres(tmp_path: Path) -> None:
+    document, path = _graph(), tmp_path / "graph.geojson"
+    edges = [each["properties"] for each in document["features"] if "startid" in each["properties"]]
+    for edge, metadata in zip(
+        edges, ({"speed_limit": 0.5}, {"speed_limit": 50}, {"abs_speed_limit": 0.25}, {}), strict=False
+    ):
+        edge["metadata"] = metadata
+    path.write_text(json.dumps(document), encoding="utf-8")
+    site = read_route_graph(path)
+    limits = [lane.speed_limit for lane in site.lanes][:4]
+    assert limits == ["(0.5 * speed)", "(0.5 * speed)", "0.25", None]
+    lane = site.lanes[0]
+    assert "/ (0.5 * speed)" in mission(site, [lane.start, lane.end])
+
+
+def test_lanes_without_a_fleet_belong_to_the_first(building: Path) -> None:
+    document = _building()
+    for lane in document["levels"]["L1"]["lanes"]:
+        del lane[2]["graph_idx"]
+    building.write_text(yaml.safe_dump(document), encoding="utf-8")
+    assert len(read_building(building, graph=0).lanes) == len(read_building(building).lanes)
 
 
 def test_names_of_a_map_cannot_change_the_file(tmp_path: Path) -> None:

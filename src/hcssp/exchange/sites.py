@@ -29,6 +29,12 @@ from hcssp.errors import InvalidProblem, UnknownName
 MAX_BYTES = 64 * 2**20
 """A larger map is refused."""
 
+DEEPEST = 32
+"""Lists and mappings that are nested deeper are refused."""
+
+LARGEST = 1e9
+"""Coordinates and lengths are below this, in the units of the map."""
+
 Point = tuple[float, float]
 
 
@@ -50,7 +56,7 @@ class Lane:
     metres
         Its length; 0 for a ride in a lift.
     speed_limit
-        In metres per second, if there is one.
+        In metres per second, or as an expression with the parameter `speed`, if there is one.
     gate
         The door or the lift that it leads through.
     floors
@@ -60,7 +66,7 @@ class Lane:
     start: str
     end: str
     metres: float
-    speed_limit: float | None = None
+    speed_limit: str | None = None
     gate: str | None = None
     floors: int = 0
 
@@ -167,7 +173,9 @@ class Site:
 
 
 def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """A number of the file; None for what is none, and for sizes that no site has."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and abs(value) < LARGEST else None
 
 
 def _line(value: Any) -> str:
@@ -228,13 +236,25 @@ def read_building(source: str | Path, *, graph: int | None = None, zones: Sequen
     import yaml
 
     file = _Map(Path(source))
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        document = yaml.load(file.text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        depth = 0
+        # Making a document of what is nested too deep would end the process.
+        for event in yaml.parse(file.text, Loader=loader):
+            starts, ends = (
+                isinstance(event, kind) for kind in (yaml.CollectionStartEvent, yaml.CollectionEndEvent)
+            )
+            depth += starts - ends
+            if depth > DEEPEST:
+                raise file.wrong(f"line {event.start_mark.line + 1}", f"nested more than {DEEPEST} deep")
+        document = yaml.load(file.text, Loader=loader)
     except yaml.YAMLError as error:
         raise file.wrong("YAML", str(error).replace("\n", " ")) from error
     levels = file.items(document, "levels", "", dict)
     if not levels:
         raise file.wrong("levels", "there are none; is it the building of a traffic editor?")
+    if document.get("coordinate_system") == "wgs84":
+        raise file.wrong("coordinate_system", "degrees of longitude and latitude are not supported")
     places: dict[str, Place] = {}
     lanes: list[Lane] = []
     touched: dict[Lane, tuple[str, ...]] = {}
@@ -291,19 +311,19 @@ def read_building(source: str | Path, *, graph: int | None = None, zones: Sequen
         for index, item in enumerate(file.items(content, "lanes", at)):
             a, b = segment(item, f"{at}lanes[{index}]")
             line = points[a], points[b]
-            if graph is not None and _parameter(item, "graph_idx") != graph:
+            if graph is not None and (_parameter(item, "graph_idx") or 0) != graph:
                 continue
             inside = [zone for zone in zones if zone.touches(level, line)]
             if any(zone.name is None for zone in inside):
                 continue
             through = [name for name, door in gates if _crosses(line, door)]
-            limit = _number(_parameter(item, "speed_limit"))
+            limit = _number(_parameter(item, "speed_limit")) or 0.0
             for first, second in [(a, b), (b, a)][: 2 if _parameter(item, "bidirectional") else 1]:
                 lane = Lane(
                     names[first],
                     names[second],
                     dist(*line) * scale,
-                    limit or None,
+                    f"{limit:g}" if limit > 0.0 else None,
                     " and ".join(through) or None,
                 )
                 lanes.append(lane)
@@ -328,8 +348,9 @@ def _parameter(item: Any, name: str) -> Any:
 def read_route_graph(source: str | Path, *, zones: Sequence[Zone] = ()) -> Site:
     """A route graph of Nav2 (GeoJSON).
 
-    Edges are lanes in one direction. An edge with an operation ``open_door`` leads through a door. The name
-    of a node is its ``metadata.name``, or its number.
+    Edges are lanes in one direction, with ``abs_speed_limit`` in metres per second or ``speed_limit`` as a
+    share of the robot's speed. An edge with an operation ``open_door`` leads through a door. The name of a
+    node is its ``metadata.name``, or its number. Other metadata and operations are not read.
 
     Parameters
     ----------
@@ -355,6 +376,8 @@ def read_route_graph(source: str | Path, *, zones: Sequence[Zone] = ()) -> Site:
             identity = properties.get("id")
             if len(point) != 2 or None in point or not isinstance(identity, int | str):
                 raise file.wrong(f"{at}", "a node has an id and coordinates [x, y]")
+            if identity in points:
+                raise file.wrong(f"{at}properties.id", f"two nodes have the id {identity!r}")
             points[identity] = (point[0] or 0.0, point[1] or 0.0)
             name = _line(file.items(properties, "metadata", f"{at}properties.", dict).get("name"))
             names[identity] = name if name and name not in names.values() else _line(identity)
@@ -368,16 +391,21 @@ def read_route_graph(source: str | Path, *, zones: Sequence[Zone] = ()) -> Site:
     for at, properties in edges:
         ends = [properties.get(key) for key in ("startid", "endid")]
         for key, end in zip(("startid", "endid"), ends, strict=True):
-            if end not in points:
+            if not isinstance(end, int | str) or end not in points:
                 raise file.wrong(f"{at}{key}", f"there is no node {end!r}")
         line = points[ends[0]], points[ends[1]]
         inside = [zone for zone in zones if zone.touches("", line)]
         if any(zone.name is None for zone in inside):
             continue
         metadata = file.items(properties, "metadata", at, dict)
-        limit = _number(metadata.get("speed_limit"))
+        # The scorer of Nav2 that reads this key takes it for a share of the robot's speed, or for percent.
+        share = _number(metadata.get("speed_limit")) or 0.0
+        metres = _number(metadata.get("abs_speed_limit")) or 0.0
+        limit = f"({share if share <= 1.0 else share / 100.0:g} * speed)" if share > 0.0 else None
         door = _door_of(file.items(properties, "operations", at, dict))
-        lane = Lane(names[ends[0]], names[ends[1]], dist(*line), limit or None, door)
+        lane = Lane(
+            names[ends[0]], names[ends[1]], dist(*line), f"{metres:g}" if metres > 0.0 else limit, door
+        )
         lanes.append(lane)
         touched[lane] = tuple(zone.name for zone in inside if zone.name is not None)
     return _site(_line(document.get("name")) or Path(source).stem, places, lanes, (), {}, {}, touched)
@@ -603,7 +631,7 @@ class _Writer:
         by_limit: dict[str, float] = {}
         by_zone: dict[tuple[str, ...], float] = {}
         for lane in way.lanes:
-            limit = "speed" if lane.speed_limit is None else f"{lane.speed_limit:g}"
+            limit = lane.speed_limit or "speed"
             by_limit[limit] = by_limit.get(limit, 0.0) + lane.metres
             zones = self.site.zones.get(lane, ())
             self.zones.update(dict.fromkeys(zones))
