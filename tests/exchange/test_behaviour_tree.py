@@ -145,6 +145,33 @@ def test_a_cancelled_leaf_goes_on_from_where_it_was(plan: Plan) -> None:
     assert _ticked(leaf, leaf) == Status.SUCCESS
 
 
+def test_a_change_is_not_lost_if_planning_is_cancelled(plan: Plan) -> None:
+    robot = Simulated(seed=1)
+    robot.worlds[2] = _moved_fire(small_building(bound=2.0))
+    leaf = _leaf(plan, robot)
+    while 2 in robot.worlds:
+        leaf.tick_once()
+    assert leaf.replanned == 0
+    leaf.stop(Status.INVALID)
+    assert _ticked(leaf, leaf) == Status.SUCCESS
+    assert leaf.replanned == 1
+
+
+def test_a_randomised_plan_has_a_randomised_rest() -> None:
+    robot = Simulated(seed=1)
+    robot.additional[2] = 0.3
+    leaf = _leaf(solve(small_building(bound=2.0), policies="randomised"), robot)
+    policies = set()
+    while leaf.status != Status.SUCCESS:
+        leaf.tick_once()
+        if leaf.run is not None:
+            policies.add(leaf.run._plan.policies)
+        time.sleep(0.001)
+    leaf.shutdown()
+    assert leaf.replanned >= 1
+    assert policies == {"randomised"}
+
+
 def test_measured_capacities_reach_the_run() -> None:
     leg = CSSPBuilder(cost_names=("minutes", "battery"))
     here, there = leg.add_state((1, 1)), leg.add_goal((2, 1))

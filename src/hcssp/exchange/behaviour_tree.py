@@ -116,11 +116,17 @@ class FollowPlan(Behaviour):
         self._bounds: dict[str, float] = {}
         self._planner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="planning")
         self._planning: Future[Run] | None = None
+        # What is planned with: the changed problem, and what was spent.
+        self._change: tuple[Problem | None, dict[str, float] | None] | None = None
         self._interrupter = Interrupter()
 
     def initialise(self) -> None:
-        """Begin a run, or go on with the one that was cancelled."""
-        self._begin(self.run or self._started())
+        """Begin a run, or go on with the one that was cancelled, or with its planning."""
+        run = self.run or self._started()
+        if self._change is None:
+            self._begin(run)
+        else:
+            self._plan(run, *self._change)
 
     def update(self) -> Status:
         """Pass on what was observed, and begin what is to be done next."""
@@ -133,7 +139,7 @@ class FollowPlan(Behaviour):
                     if not decision.over and not self._plans_again(run, decision):
                         self._begin(run)
             elif self._planning.done():
-                planning, self._planning = self._planning, None
+                planning, self._planning, self._change = self._planning, None, None
                 run = self._followed(planning.result())
                 self.replanned += 1
                 self._begin(run)
@@ -151,7 +157,7 @@ class FollowPlan(Behaviour):
         if new_status == Status.INVALID:
             self.robot.cancel()
         else:
-            self.run = None
+            self.run = self._change = None
 
     def shutdown(self) -> None:
         """End the thread that plans."""
@@ -191,11 +197,16 @@ class FollowPlan(Behaviour):
         )
         if problem is None and not differs:
             return False
+        self._change = problem, spent if differs else None
+        self._plan(run, *self._change)
+        return True
+
+    def _plan(self, run: Run, problem: Problem | None, spent: dict[str, float] | None) -> None:
+        """Begin to plan the rest of a run."""
         self._interrupter = Interrupter()
         self._planning = self._planner.submit(
             run.replan,
             problem,
-            spent if differs else None,
+            spent,
             stop=[MaxRuntime(self.parameters.deadline), Gap(self.parameters.gap), self._interrupter],
         )
-        return True
