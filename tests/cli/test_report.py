@@ -75,18 +75,6 @@ def test_a_plan_that_breaks_its_bounds_is_called_so(tmp_path: Path) -> None:
     assert shown["limit"] is None
 
 
-def test_pictures_are_drawn_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("matplotlib")
-    folder = tmp_path / "pictures"
-    target = tmp_path / "report.html"
-    arguments = ["report", "small-building", "--out", str(target), "--points", "0", "--quiet"]
-    assert main([*arguments, "--pictures", str(folder)]) == 0
-    drawn = {path.name for path in folder.iterdir()}
-    assert drawn == {"rooms.png", "budget.png", "costs.png", "history.png"}
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in folder.iterdir())
-    assert str(folder / "rooms.png") in capsys.readouterr().out
-
-
 def test_where_no_plan_exists_no_page_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "report.html"
     assert main(["report", "small-building", "--bound", "damage=-1", "--out", str(target), "--quiet"]) == 1

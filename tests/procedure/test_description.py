@@ -12,7 +12,7 @@ from hcssp.contract.plan import Plan
 from hcssp.errors import InvalidProblem
 from hcssp.files.problem_file.loading import load_text
 from hcssp.procedure import Outcome, ProcedureBuilder
-from hcssp.reports.charts import draw_budget, draw_history, draw_trade_off
+from hcssp.reports.charts import draw_history, draw_trade_off
 from hcssp.reports.plan_text import what_it_costs
 from hcssp.scenarios import small_building
 from hcssp.solving.trade_off import trade_off
@@ -73,7 +73,6 @@ def test_words(plan: Plan) -> None:
 
 def test_pictures(plan: Plan) -> None:
     assert draw_history(plan).axes[0].get_ylabel() == "expected time (min)"
-    assert draw_budget(plan).axes[0].get_title().startswith("expected damage (hp): ")
     curve = trade_off(plan.problem, "damage", [2.0], gap=0.1)
     assert draw_trade_off(curve).axes[0].get_xlabel() == "bound on the expected damage (hp)"
 

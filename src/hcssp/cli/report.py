@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import isfinite
-from pathlib import Path
 
 from hcssp.cli.arguments import UsageError
 from hcssp.cli.running import INTERRUPTED, NO_PLAN, SOLVED, work
@@ -12,16 +11,14 @@ from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Gap
 from hcssp.contract.proof import Reason
 from hcssp.errors import UnknownName
-from hcssp.files.atomic import make_folder
 from hcssp.files.named_problem import parameters_of
 from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.reports.charts import own, save_picture
+from hcssp.reports.charts import own
 from hcssp.reports.figures import document, given, plain, rounded
 from hcssp.reports.films import films_of
 from hcssp.reports.page import curves_around, save_page
 from hcssp.reports.page_data import page_data
 from hcssp.reports.plan_text import verified_document
-from hcssp.reports.plots import plan_pictures
 from hcssp.solving.trade_off import CurvePoint, TradeOff
 
 _MAX_POINTS = 60
@@ -31,8 +28,6 @@ def report(session: Session) -> int:
     """Solve if there is no plan, write the page, and answer with the exit code."""
     arguments = session.arguments
     session.check_outputs("out")
-    if arguments.pictures is not None:
-        make_folder(arguments.pictures)
     if arguments.certificate is not None and arguments.plan is None:
         raise UsageError("--certificate: name the PLAN that it is about")
     if arguments.points > _MAX_POINTS:
@@ -48,8 +43,8 @@ def report(session: Session) -> int:
         checked = session.verified(plan)
         if checked is None:
             return NO_PLAN
-        written = _write(session, checked)
-    _print(session, checked, written)
+        _write(session, checked)
+    _print(session, checked)
     if session.interruption.requested:
         return INTERRUPTED
     if not checked.keeps_bounds():
@@ -71,8 +66,8 @@ def _plan(session: Session) -> Plan:
     return work(session, bounded, PolicyBranching(), [Gap(arguments.gap)], arguments.time_limit)
 
 
-def _write(session: Session, plan: Plan) -> list[Path]:
-    """Write the page and the pictures; what was written."""
+def _write(session: Session, plan: Plan) -> None:
+    """Write the page."""
     arguments, printer = session.arguments, session.printer
     curves = _curves(session, plan)
     printer.note("simulating and writing")
@@ -83,13 +78,6 @@ def _write(session: Session, plan: Plan) -> list[Path]:
     films = {} if session.interruption.requested else films_of(plan, arguments.curve_time_limit)
     data = page_data(plan, *curves, seed=arguments.seed, parameters=parameters, films=films)
     save_page(arguments.out, data)
-    written = [arguments.out]
-    if arguments.pictures is not None:
-        printer.note("drawing pictures")
-        for name, figure in plan_pictures(plan, arguments.seed):
-            written.append(arguments.pictures / f"{name}.png")
-            save_picture(written[-1], figure)
-    return written
 
 
 def _curves(session: Session, plan: Plan) -> list[TradeOff]:
@@ -118,10 +106,9 @@ def _curves(session: Session, plan: Plan) -> list[TradeOff]:
         interruption.end()
 
 
-def _print(session: Session, plan: Plan, written: list[Path]) -> None:
-    page, *pictures = written
-    lines = [f"The report is in {page} ({page.stat().st_size / 1e6:.1f} MB); open it in a browser."]
-    lines += [f"A picture is in {path}." for path in pictures]
+def _print(session: Session, plan: Plan) -> None:
+    page = session.arguments.out
+    text = f"The report is in {page} ({page.stat().st_size / 1e6:.1f} MB); open it in a browser."
     session.answer(
         lambda: {
             "problem": session.arguments.problem,
@@ -130,7 +117,7 @@ def _print(session: Session, plan: Plan, written: list[Path]) -> None:
             "made_for": session.plan_heading(plan)["made_for"],
             "claimed_lower_bound": None if plan.claim is None else plain(plan.claim.lower_bound),
             "verified": verified_document(plan),
-            "written": [str(path) for path in written],
+            "written": [str(page)],
         },
-        lambda _: "\n".join(lines),
+        lambda _: text,
     )

@@ -1,4 +1,4 @@
-"""Charts by matplotlib: budgets, costs of runs, the proof over time, the trade-off curve, sweeps.
+"""Charts by matplotlib: costs of runs, the proof over time, the trade-off curve, sweeps.
 
 Matplotlib is imported when the first picture is drawn; figures need no screen. Everything is shown by
 position, hatch, dash or label; colour only helps. A reward that is maximised is shown as such: the
@@ -22,12 +22,10 @@ from hcssp.contract.plan import Plan
 from hcssp.contract.progress import AllocationSpace
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.errors import MissingDependency
-from hcssp.evaluation.exact import Evaluation
 from hcssp.evaluation.simulation import Simulation
 from hcssp.files.atomic import write_atomically
 from hcssp.procedure.description import Aim, expected
-from hcssp.procedure.model import HCSSP
-from hcssp.reports.figures import Measure, given, rounded
+from hcssp.reports.figures import given, rounded
 from hcssp.reports.plan_text import history_of
 from hcssp.reports.sweep_tables import aim_of, axis_name, value_on
 from hcssp.solving.lagrangian import Lagrangian
@@ -277,116 +275,40 @@ def judged(aim: Aim, costs: Iterable[float]) -> list[float]:
 
 
 @literally
-def draw_budget(plan: Plan) -> Any:
-    """Draw what each activity uses of each constraint.
-
-    Parameters
-    ----------
-    plan
-        What is drawn; it must have a policy.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A panel for each constraint: hatched bars with their figures, and the bound as a broken line.
-
-    Raises
-    ------
-    MissingDependency
-        If matplotlib is not installed.
-    """
-    solved = plan.as_procedure()
-    problem, evaluation = solved.problem, solved.costs
-    drawn = [each for each in problem.constraints if each.name in Aim.of(problem).others]
-    panels = max(1, len(drawn))
-    shares = [share for share in evaluation.activities if share.expected_executions > 0.0]
-    figure = new_figure(4.2 + 4.2 * panels, 1.4 + 0.32 * max(2, len(shares)))
-    if not drawn:
-        figure.text(0.5, 0.5, "there are no constraints", ha="center")
-        return figure
-    places = figure.subplots(1, panels, squeeze=False)[0]
-    for axes, constraint in zip(places, drawn, strict=True):
-        tidy(axes)
-        axes.grid(visible=False)
-        used = sorted(
-            (share.usage[constraint.name], share.name) for share in shares if constraint.name in share.usage
-        )
-        values = [value for value, _ in used]
-        bars = axes.barh(
-            range(len(used)),
-            values,
-            color=SHADE,
-            edgecolor=ACCENT,
-            hatch="///",
-            linewidth=1.0,
-        )
-        # Not as categories, whose labels would be made again, and read as formulas, whenever it is drawn.
-        axes.set_yticks(range(len(used)), labels=[name for _, name in used])
-        stated = Measure.of(problem, constraint.name)
-        axes.bar_label(bars, [stated.rounded(value) for value in values], padding=4, fontsize=8)
-        title = f"{stated.expected}: {stated.rounded(evaluation.cost(constraint.name))}"
-        if isfinite(constraint.at_most):
-            title += f" of at most {stated.given(constraint.at_most)}"
-            axes.axvline(constraint.at_most, color=WARNING, linestyle="--", linewidth=1.6)
-        axes.set_title(title, fontsize=11)
-        most = max([*values, constraint.at_most if isfinite(constraint.at_most) else 0.0])
-        axes.set_xlim(0.0, 1.25 * most if most > 0.0 else 1.0)
-    return figure
-
-
-@literally
-def draw_histograms(
-    runs: Simulation, evaluation: Evaluation | None = None, problem: HCSSP | None = None, on: Any = None
-) -> Any:
+def draw_histograms(runs: Simulation, on: Any = None) -> Any:
     """Draw the distribution of every cost over simulated runs.
 
     Parameters
     ----------
-    runs, evaluation
-        The simulated runs of a plan, and its exact evaluation; without it the means are those of the runs.
-    problem
-        Whose costs have units, if any have.
+    runs
+        The simulated runs of a plan.
     on
         An empty figure, or axes, which show the first cost only.
 
     Returns
     -------
     matplotlib.figure.Figure
-        A panel for each cost, with the exact mean as a full line and the bound as a broken one; runs above
-        the bound are hatched the other way. What is a probability has none, since a run has it or not.
+        A panel for each cost, with the mean as a full line and the bound as a broken one; runs above the
+        bound are hatched the other way.
 
     Raises
     ------
     MissingDependency
         If matplotlib is not installed.
     """
-    costs = [
-        index
-        for index, name in enumerate(runs.cost_names)
-        if problem is None or not Measure.of(problem, name).is_probability
-    ]
     if is_axes(on):
         figure, places = on.figure, [on]
     else:
-        figure = new_figure(4.6 * len(costs), 3.4, on)
-        places = figure.subplots(1, len(costs), squeeze=False)[0]
+        figure = new_figure(4.6 * len(runs.cost_names), 3.4, on)
+        places = figure.subplots(1, len(runs.cost_names), squeeze=False)[0]
         figure.suptitle(f"The costs of {runs.num_runs:,} simulated runs")
-    for axes, index in zip(places, costs, strict=False):
-        name = runs.cost_names[index]
-        expected = None if evaluation is None else _expected_cost(evaluation, name, problem)
-        _draw(axes, runs, index, expected)
-        axes.set_xlabel(f"{name if problem is None else problem.called(name)} of a run")
+    for index, axes in enumerate(places):
+        _draw(axes, runs, index)
+        axes.set_xlabel(f"{runs.cost_names[index]} of a run")
     return figure
 
 
-def _expected_cost(evaluation: Evaluation, name: str, problem: HCSSP | None) -> float:
-    """The expectation of a cost, or of the reward that a problem maximises."""
-    if problem is not None and problem.reward is not None and problem.reward.name == name:
-        return Aim.of(problem).total(evaluation.costs)
-    return evaluation.cost(name)
-
-
-def _draw(axes: Any, runs: Simulation, index: int, expected: float | None) -> None:
+def _draw(axes: Any, runs: Simulation, index: int) -> None:
     tidy(axes)
     bound, (edges, counts, by_value) = bound_on(runs, index), histogram(runs.totals[index])
     middles = (edges[1:] + edges[:-1]) / 2
@@ -400,10 +322,9 @@ def _draw(axes: Any, runs: Simulation, index: int, expected: float | None) -> No
                 middles[chosen], shares[chosen], np.diff(edges)[chosen] * 0.92, color=face,
                 edgecolor=edge, hatch=hatch,
             )  # fmt: skip
-    word = "mean" if expected is None else "expected"
-    mean = expected if expected is not None else runs.mean(runs.cost_names[index]).value
+    mean = runs.mean(runs.cost_names[index]).value
     if isfinite(mean):
-        axes.axvline(mean, color=INK, linewidth=1.6, label=f"{word}: {rounded(mean, 2)}")
+        axes.axvline(mean, color=INK, linewidth=1.6, label=f"mean: {rounded(mean, 2)}")
     if isfinite(bound):
         axes.axvline(bound, color=WARNING, linestyle="--", linewidth=1.6, label=f"bound: {given(bound)}")
     if by_value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,26 +13,20 @@ from hcssp.errors import InvalidProblem
 from hcssp.evaluation.simulation import Simulation
 from hcssp.procedure import HCSSP
 from hcssp.reports.charts import (
-    draw_budget,
     draw_histograms,
     draw_history,
     draw_lagrangian,
     draw_sweep,
     draw_trade_off,
-    look_ahead,
     require_matplotlib,
     save_picture,
 )
 from hcssp.reports.page_data import choice_counts
-from hcssp.reports.plan_text import history_of
 from hcssp.reports.procedure_picture import draw_procedure
 from hcssp.reports.rooms import draw_map, draw_rooms
 from hcssp.solving.lagrangian import Lagrangian
 from hcssp.solving.sweep import Sweep
 from hcssp.solving.trade_off import TradeOff
-
-_RUNS = 10_000
-"""Simulated runs that the picture of the costs is drawn from."""
 
 File = str | Path | None
 Shown = Literal["rooms", "procedure", "history"]
@@ -77,32 +71,6 @@ def plotted(draw: Callable[[Any], Any], path: str | Path | None, ax: Any) -> Any
     if path is not None:
         save_picture(Path(path), figure if ax is None else ax.get_figure(root=True))
     return figure.axes[0] if ax is None else ax
-
-
-def plan_pictures(plan: Plan, seed: int = 0) -> Iterator[tuple[str, Any]]:
-    """The name and the figure of every picture that can be drawn of a plan.
-
-    Parameters
-    ----------
-    plan
-        What is drawn; it must have a policy.
-    seed
-        The seed of the simulated runs.
-
-    Raises
-    ------
-    MissingDependency
-        If matplotlib is not installed.
-    NoSolution
-        If the plan has no policy.
-    """
-    solved = plan.as_procedure()
-    if solved.problem.has_rooms:
-        yield "rooms", draw_rooms(solved)
-    yield "budget", draw_budget(solved)
-    yield "costs", draw_histograms(look_ahead(solved, _RUNS, seed), solved.costs, solved.problem)
-    if history_of(solved)[0]:
-        yield "history", draw_history(solved)
 
 
 def plot_plan(plan: Plan, path: File, ax: Any, of: Shown | None) -> Any:
