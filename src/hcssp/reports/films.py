@@ -41,6 +41,9 @@ def films_of(plan: Plan, time_limit: float = inf) -> dict[str, Any]:
     solved, began = plan.as_procedure(), time.perf_counter()
     if plan.problem.is_part or solved.problem.limits_choices or time_limit <= 0.0:
         return {}
+    if plan.reward is not None:
+        # The films are about what is missed of it.
+        return {}
     films: dict[str, Any] = {}
     pictures = [_lagrangian_data(each) for each in _lagrangians(solved, 0.5 * time_limit)]
     if pictures:
