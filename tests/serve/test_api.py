@@ -96,6 +96,57 @@ def test_an_edit_keeps_comments_and_changes_the_plan(client: Client) -> None:
     assert len(comparison["page"]["plans"]) == 2
 
 
+def test_a_drag_is_one_step_of_undo(client: Client) -> None:
+    session, _ = client.begin(text=SMALL)
+    for number, bound in enumerate((3, 4, 5)):
+        change = {"op": "set", "path": ["constraints", "damage", "at_most"], "value": bound}
+        state = client.post(f"{session}/edit", {"operations": [change], "continues": number > 0})
+    assert (state["undo"], "at_most: 5" in state["text"]) == (1, True)
+    assert client.post(f"{session}/undo")["text"] == SMALL
+    assert "at_most: 5" in client.post(f"{session}/redo")["text"]
+
+
+def test_panels_name_the_grids_that_they_show(client: Client) -> None:
+    _, state = client.begin(builtin="evacuation")
+    panels = state["drawing"]["sheet"]["panels"]
+    assert len(panels) >= 6
+    for panel in panels:
+        grid = state["document"]
+        for key in panel["keys"]:
+            grid = grid[key]
+        assert (grid["width"] + 2, grid["height"] + 2) == (panel["width"], panel["height"])
+    assert client.begin(text=SMALL)[1]["drawing"]["sheet"]["panels"][0]["keys"] == [
+        "activities",
+        "cross",
+        "grid",
+    ]
+
+
+def test_a_blank_sheet_is_one_until_it_is_edited(client: Client) -> None:
+    session, state = client.begin(blank=True)
+    assert (state["blank"], state["valid"]) == (True, True)
+    edited = client.post(f"{session}/edit", {"text": "name: mine\n" + SMALL})
+    assert (edited["blank"], edited["name"]) == (False, "mine")
+    assert not client.begin(text=SMALL)[1]["blank"]
+
+
+def test_a_mission_on_a_map_is_planned(client: Client, folder: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "buildings.md").read_text()
+    content = page.partition('title="graph.geojson"\n')[2].partition("```")[0]
+    (folder / "graph.geojson").write_text(content)
+    assert client.get("/api/catalogue")["sites"] == ["graph.geojson"]
+    given: list[dict[str, str]] = [{"site": "graph.geojson"}, {"site": "other.geojson", "content": content}]
+    for site in given:
+        assert "lab" in client.post("/api/places", site)["places"]
+        session, state = client.begin(stops=["dock", "lab"], **site)
+        assert state["valid"]
+        assert client.planned(session)["own"] > 0.0
+    status, answer = client.call(
+        "POST", "/api/sessions", {"site": "graph.geojson", "stops": ["dock", "moon"]}
+    )
+    assert (status, "moon" in answer["error"]) == (422, True)
+
+
 def test_mistakes_are_found_with_their_line_and_keys(client: Client) -> None:
     session, _ = client.begin(text=SMALL)
     text = SMALL.replace("slip: 0.1", "slip: 1.4")
@@ -122,6 +173,8 @@ def test_questions_are_answered(client: Client) -> None:
     for what, body in asked.items():
         answer = client.post(f"{session}/ask/{what}", body)
         jsonschema.validate(answer, schema(client, what))
+        if what == "best":
+            assert len(answer["page"]["plans"]) == 2
     status, answer = client.call("POST", f"{session}/ask/why", {"at": "nowhere"})
     assert (status, "nowhere" in answer["error"]) == (422, True)
 

@@ -25,6 +25,7 @@ from hcssp.reports.page_data import (
     curve_bounds,
     draw_curve,
     draw_runs,
+    drawing_data,
     outlook_data,
     page_data,
     run_data,
@@ -90,6 +91,33 @@ def _begins(path: str, step: str) -> bool:
     return path.startswith(step) and path[len(step) : len(step) + 1] in ("", ".", "[")
 
 
+def drawing_of(problem: HCSSP, document: object) -> Answer:
+    """The data of a page without a plan; its panels have the keys of the grids that they show."""
+    drawing = drawing_data(problem)
+    names = [activity.name for activity in problem.activities]
+    for panel in drawing["sheet"]["panels"]:
+        panel["keys"] = grid_keys(document, names[panel["activities"][0]]) if panel["grid"] else None
+    return drawing
+
+
+def grid_keys(document: Any, activity: str) -> list[str] | None:
+    """The keys of the grid of an activity, which may be that of a model; None if it is not in the document.
+
+    >>> grid_keys({"models": {"hall": {"grid": {}}}, "activities": {"cross": {"model": "hall"}}}, "cross")
+    ['models', 'hall', 'grid']
+    """
+    parts = {key: document.get(key) for key in ("activities", "models")} if isinstance(document, dict) else {}
+    held = {key: part for key, part in parts.items() if isinstance(part, dict)}
+    room, name, seen = "activities", activity, set[str]()
+    while isinstance(stated := held.get(room, {}).get(name), dict) and "grid" not in stated:
+        seen.add(name)
+        name = str(stated.get("model"))
+        room = "models" if name in held.get("models", {}) else "activities"
+        if name in seen:
+            return None
+    return [room, name, "grid"] if isinstance(stated, dict) else None
+
+
 def figures(plan: Plan) -> Answer:
     """The figures of a plan in a list of plans."""
     solved = plan.as_procedure()
@@ -115,7 +143,13 @@ def why_answer(plan: Plan, at: Any, time_limit: float) -> Answer:
 def best_answer(plan: Plan, count: int, time_limit: float) -> Answer:
     """The best plans."""
     found = best_plans(plan.problem, count, time_limit=time_limit)
-    return {"plans": alternatives_document(found), "words": alternatives_in_words(found, Style())}
+    solved = [each.as_procedure() for each in found]
+    page = page_data(solved[0], beside=solved[1:], **QUICK) if solved else None
+    return {
+        "plans": alternatives_document(found),
+        "words": alternatives_in_words(found, Style()),
+        "page": page,
+    }
 
 
 def curve_answer(plan: Plan, constraint: str | None, points: int, time_limit: float) -> Answer:

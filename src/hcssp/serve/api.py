@@ -48,7 +48,8 @@ class Nothing(TypedDict):
 class NewSession(TypedDict):
     """What a session begins with: a text, a file of the folder, a built-in problem, a mission, or nothing.
 
-    A mission visits the stops on the map of a robot fleet, a file of the folder called ``site``.
+    A mission visits the stops on the map of a robot fleet, a file of the folder called ``site``, or one of
+    that name with this ``content``.
     """
 
     text: NotRequired[str]
@@ -58,15 +59,17 @@ class NewSession(TypedDict):
     parameters: NotRequired[dict[str, float]]
     scale: NotRequired[int]
     site: NotRequired[str]
+    content: NotRequired[str]
     stops: NotRequired[list[str]]
     blank: NotRequired[bool]
     name: NotRequired[str]
 
 
 class SiteFile(TypedDict):
-    """The map of a robot fleet in the folder: a building of Open-RMF, or a route graph of Nav2."""
+    """The map of a robot fleet, in the folder unless the content is given: of Open-RMF, or of Nav2."""
 
     site: str
+    content: NotRequired[str]
 
 
 class Places(TypedDict):
@@ -85,12 +88,16 @@ class Operation(TypedDict):
 
 
 class Edit(TypedDict):
-    """A whole new text, or operations on the document, which are one step of undo."""
+    """A whole new text, or operations on the document, which are one step of undo.
+
+    An edit that ``continues`` the last one, as while a slider is dragged, is a part of the same step.
+    """
 
     text: NotRequired[str]
     operations: NotRequired[list[Operation]]
     revision: NotRequired[int]
     plan: NotRequired[bool]
+    continues: NotRequired[bool]
 
 
 class NewSettings(TypedDict):
@@ -223,6 +230,7 @@ class SearchState(TypedDict):
     """How far a search is: ``limit`` is proven, ``own`` is what the best plan has; null is unknown."""
 
     status: Literal["idle", "searching", "done", "stopped", "failed", "infeasible"]
+    plan: int
     revision: int
     seconds: float
     limit: float | None
@@ -293,6 +301,7 @@ class State(TypedDict):
 
     session: str
     name: str
+    blank: bool
     revision: int
     text: str
     json: bool
@@ -356,10 +365,11 @@ class Reasons(TypedDict):
 
 
 class BestPlans(TypedDict):
-    """As ``hcssp solve --alternatives --json``, and in words."""
+    """As ``hcssp solve --alternatives --json``, in words, and a page with all of them."""
 
     plans: list[Json]
     words: str
+    page: Json | None
 
 
 class PageAnswer(TypedDict):

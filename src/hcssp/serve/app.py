@@ -201,6 +201,7 @@ class Application:
         ]
         self._routes += [
             Address("/", self._index, methods=["GET"]),
+            Address("/favicon.ico", self._no_icon, methods=["GET"]),
             Address("/page/{name}", self._page, methods=["GET"]),
         ]
 
@@ -258,6 +259,9 @@ class Application:
 
     async def _index(self, request: Request) -> Response:
         return self._file("index.html")
+
+    async def _no_icon(self, request: Request) -> Response:
+        return Response(status_code=204)
 
     async def _page(self, request: Request) -> Response:
         return self._file(request.path_params["name"])
@@ -353,13 +357,14 @@ class Application:
             "builtin": body.get("builtin"),
             "parameters": body.get("parameters", {}),
             "scale": body.get("scale", 1),
-            "site": str(self.sessions.site(body["site"])) if "site" in body else None,
+            "site": self.sessions.site(body["site"], body.get("content")) if "site" in body else None,
+            "content": body.get("content"),
             "stops": body.get("stops", []),
         }
         return (await self.sessions.begin(name, text, is_json, file, made)).state()
 
     async def places(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        return await self.sessions.places(body["site"])
+        return await self.sessions.places(body["site"], body.get("content"))
 
     async def state(self, session: Session) -> Mapping[str, Any]:
         return session.state()
@@ -378,7 +383,8 @@ class Application:
             needed = {"set": "value", "insert": "value", "rename": "to"}.get(each["op"])
             if needed is not None and needed not in each:
                 raise BadRequest(f"operations[{index}].{needed}: this key is missing")
-        await session.edit(body.get("text"), operations, body.get("revision"), body.get("plan", True))
+        plan, continues = body.get("plan", True), body.get("continues", False)
+        await session.edit(body.get("text"), operations, body.get("revision"), plan, continues)
         return session.state()
 
     async def undo(self, session: Session, body: Mapping[str, Any]) -> Mapping[str, Any]:

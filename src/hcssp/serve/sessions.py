@@ -249,8 +249,8 @@ class Session:
     ----------
     key
         What it is called in addresses.
-    text, is_json, revision
-        The problem file, and how often it was changed.
+    text, is_json, revision, is_blank
+        The problem file, how often it was changed, and whether it began as a blank sheet.
     used
         When it was used last, by ``time.monotonic()``.
     opening
@@ -260,7 +260,7 @@ class Session:
     def __init__(self, key: str, name: str, room: Sessions) -> None:
         self.key, self.name = key, name
         self._room, self._limits = room, room.limits
-        self.text, self.is_json, self.revision = "", False, 0
+        self.text, self.is_json, self.revision, self.is_blank = "", False, 0, False
         self.file: str | None = None
         self._saved_text: str | None = None
         self._document: Any = None
@@ -295,6 +295,7 @@ class Session:
         return {
             "session": self.key,
             "name": self.name,
+            "blank": self.is_blank and self.revision == 1,
             "revision": self.revision,
             "text": self.text,
             "json": self.is_json,
@@ -364,9 +365,17 @@ class Session:
     # Edits.
 
     async def edit(
-        self, text: str | None, operations: Sequence[Message], revision: int | None, plan: bool
+        self,
+        text: str | None,
+        operations: Sequence[Message],
+        revision: int | None,
+        plan: bool,
+        continues: bool = False,
     ) -> None:
-        """Change the text, and search for a plan if it is wanted and possible."""
+        """Change the text, and search for a plan if it is wanted and possible.
+
+        An edit that continues the last one is undone with it.
+        """
         async with self._lock:
             if revision is not None and revision != self.revision:
                 message = f"the session has revision {self.revision}, not {revision}; fetch its state first"
@@ -374,7 +383,8 @@ class Session:
             before = self.text
             await self._load(self.text if text is None else text, operations)
             if self.text != before:
-                self._done.append(before)
+                if not (continues and self._done):
+                    self._done.append(before)
                 self._undone.clear()
                 self._forget_history()
             await self._changed(plan)
@@ -402,6 +412,8 @@ class Session:
     def _take(self, loaded: Message) -> None:
         self.text, self._document = loaded["text"], loaded["document"]
         self._errors, self._drawing = loaded["errors"], loaded["drawing"]
+        stated = self._document.get("name") if isinstance(self._document, dict) else None
+        self.name = stated if isinstance(stated, str) and stated else self.name
 
     async def _changed(self, plan: bool) -> None:
         self.revision += 1
@@ -435,7 +447,8 @@ class Session:
         self._numbers += 1
         self._texts = {number: kept for number, kept in self._texts.items() if number in self.plans}
         self._texts[self._numbers] = (self.text, self.is_json)
-        self.search = {**_NO_SEARCH, "status": "searching", "revision": self.revision}
+        about = {"status": "searching", "plan": self._numbers, "revision": self.revision}
+        self.search = {**_NO_SEARCH, **about}
         await self._ask_at_once(
             "search",
             plan=self._numbers,
@@ -587,6 +600,7 @@ class Raw(str):
 
 _NO_SEARCH: Message = {
     "status": "idle",
+    "plan": 0,
     "revision": 0,
     "seconds": 0.0,
     "limit": None,
@@ -629,11 +643,12 @@ class Sessions:
             self._spare = asyncio.create_task(Worker.started(self.limits))
         return self._spare
 
-    async def places(self, site: str) -> Message:
-        """The places of a map of the folder."""
+    async def places(self, site: str, content: str | None) -> Message:
+        """The places of a map of the folder, or of one with this content."""
         worker = await self.worker()
         try:
-            found: Message = await worker.ask("places", self.limits.load_seconds, site=str(self.site(site)))
+            file = self.site(site, content)
+            found: Message = await worker.ask("places", self.limits.load_seconds, site=file, content=content)
             return found
         finally:
             await worker.close()
@@ -646,6 +661,7 @@ class Sessions:
         await self._admit(session)
         try:
             session.is_json, session.file = is_json, file
+            session.is_blank = text is None and not any(made[key] for key in ("builtin", "site"))
             if text is None:
                 text = (await session.ask("make", self.limits.load_seconds, **made))["text"]
             await session.edit(text, (), None, True)
@@ -735,9 +751,13 @@ class Sessions:
         path = self._found(name, PROBLEM_SUFFIXES)
         return decoded(read_bytes(path, name, self.limits.body_bytes), Findings(name))
 
-    def site(self, name: str) -> Path:
-        """The map of a robot fleet in the folder."""
-        return self._found(name, SITE_SUFFIXES)
+    def site(self, name: str, content: str | None) -> str:
+        """The map of a robot fleet: the path of a file of the folder, or a name if the content is known."""
+        if content is None:
+            return str(self._found(name, SITE_SUFFIXES))
+        if not (name.endswith(SITE_SUFFIXES) and name.isprintable()):
+            raise _odd_name(name, SITE_SUFFIXES)
+        return name
 
     def _found(self, name: str, suffixes: Sequence[str]) -> Path:
         try:
@@ -745,7 +765,7 @@ class Sessions:
         except Unreadable as error:
             raise Refused(404, str(error)) from error
         if not path.name.endswith(tuple(suffixes)):
-            raise Refused(422, f"{name!r}: the name must end in {' or '.join(suffixes)}")
+            raise _odd_name(name, suffixes)
         return path
 
     def target(self, name: str, suffixes: Sequence[str], replace: bool) -> Path:
@@ -763,7 +783,7 @@ class Sessions:
                 422, f"{name!r} leads out of the folder; name a file inside, with / between folders"
             )
         if relative.suffix not in suffixes:
-            raise Refused(422, f"{name!r}: the name must end in {' or '.join(suffixes)}")
+            raise _odd_name(name, suffixes)
         path = self.folder / relative
         # A link may lead anywhere.
         if not path.resolve().is_relative_to(self.folder) or path.is_symlink():
@@ -820,6 +840,10 @@ class Sessions:
         except HcsspError as error:
             raise Refused(422, f"{path.name} is no saved session: {error}") from error
         return saved
+
+
+def _odd_name(name: str, suffixes: Sequence[str]) -> Refused:
+    return Refused(422, f"{name[:80]!r}: the name must end in {' or '.join(suffixes)}")
 
 
 PROBLEM_SUFFIXES = (".yaml", ".yml", ".json")

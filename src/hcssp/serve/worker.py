@@ -28,6 +28,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 from hcssp.contract.plan import Plan
@@ -54,7 +55,7 @@ from hcssp.proofs.search_record import SearchRecord
 from hcssp.reports.charts import limit, own
 from hcssp.reports.figures import plain
 from hcssp.reports.page import curves_around, page_html
-from hcssp.reports.page_data import drawing_data, page_data
+from hcssp.reports.page_data import page_data
 from hcssp.reports.plan_text import why_it_stopped
 from hcssp.scenarios.scenario import BLANK, find_scenario
 from hcssp.serve.answers import (
@@ -63,6 +64,7 @@ from hcssp.serve.answers import (
     best_answer,
     comparison,
     curve_answer,
+    drawing_of,
     figures,
     finding,
     observed,
@@ -156,18 +158,19 @@ class Desk:
         parameters: Mapping[str, float],
         scale: int,
         site: str | None,
+        content: str | None,
         stops: Sequence[str],
     ) -> Answer:
         """The text of a built-in problem, of a mission on the map of a robot fleet, or of a blank sheet."""
         if site is not None:
-            return {"text": mission(read_site(site), stops)}
+            return {"text": mission(read_site(site, content), stops)}
         if builtin is None:
             return {"text": BLANK.read_text(encoding="utf-8")}
         return {"text": find_scenario(builtin).file_to_begin(scale, **parameters)[0]}
 
-    def places(self, site: str) -> Answer:
+    def places(self, site: str, content: str | None) -> Answer:
         """The places of the map of a robot fleet, between which a mission can be."""
-        return {"places": list(read_site(site).places)}
+        return {"places": list(read_site(site, content).places)}
 
     def load(
         self, text: str, operations: Sequence[Mapping[str, Any]], json: bool, name: str, folder: str
@@ -192,7 +195,7 @@ class Desk:
                 document = document_of(text, json=json)
             problem = load_text(text, self.folder, json=json)
             named = problem if problem.name != "problem" else problem.named(name, problem.description)
-            drawing = as_json(drawing_data(named))
+            drawing = as_json(drawing_of(named, document))
             self.problem = named
         except InvalidProblem as error:
             errors = list(error.violations)
@@ -309,7 +312,12 @@ class Desk:
 
     def _send_search(self, search: Search, status: str, **known: Any) -> None:
         nothing = dict.fromkeys(("limit", "own", "gap", "open"))
-        about = {"status": status, "revision": search.revision, "memory": resident_memory()}
+        about = {
+            "status": status,
+            "plan": search.plan,
+            "revision": search.revision,
+            "memory": resident_memory(),
+        }
         self.send({"event": "search", "search": {**nothing, "iterations": 0, "words": "", **about, **known}})
 
     def _announce(self, search: Search, plan: Plan, complete: bool) -> None:
@@ -512,8 +520,13 @@ class Worker:
                 os._exit(OUT_OF_MEMORY)
 
 
-def read_site(file: str) -> Site:
-    """The map of a robot fleet: of Open-RMF, or a route graph of Nav2 in GeoJSON."""
+def read_site(file: str, content: str | None) -> Site:
+    """The map of a robot fleet, of Open-RMF or a route graph of Nav2 in GeoJSON: a file, or its content."""
+    if content is not None:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / Path(file).name
+            path.write_text(content, encoding="utf-8")
+            return read_site(str(path), None)
     return read_route_graph(file) if file.endswith(".geojson") else read_building(file)
 
 
