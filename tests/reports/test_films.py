@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import hcssp
 from hcssp.contract.progress import MaxIterations
 from hcssp.methods.paper import BudgetAllocation
 from hcssp.reports.films import films_of
@@ -75,5 +76,7 @@ def test_there_is_no_film_without_a_bound_or_time_or_plan() -> None:
     assert films_of(solve(small_building(np.inf))) == {}
     assert films_of(solved_building(), time_limit=0.0) == {}
     assert page_data(solved_building())["films"] == drawing_data(small_building(2.0))["films"] == {}
+    rewarded = hcssp.maximise(roads(damage=4.0), {roads(damage=4.0).cost_names[0]: -1.0})
+    assert films_of(solve(rewarded)) == {}
     # A single problem has a dual and no budgets to share.
     assert set(films_of(solve(roads(damage=4.0)))) == {"lagrangians"}

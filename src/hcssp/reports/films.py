@@ -31,6 +31,8 @@ MOST_BOXES, MOST_ACTIVITIES = 1_500, 20
 def films_of(plan: Plan, time_limit: float = inf) -> dict[str, Any]:
     """The films about a plan as data for the page, without those that there are not.
 
+    There are none where a reward is maximised: the searches see only what is missed of it.
+
     Parameters
     ----------
     plan
@@ -39,7 +41,8 @@ def films_of(plan: Plan, time_limit: float = inf) -> dict[str, Any]:
         The seconds that both may take together, about half of it each.
     """
     solved, began = plan.as_procedure(), time.perf_counter()
-    if plan.problem.is_part or solved.problem.limits_choices or time_limit <= 0.0:
+    problem = solved.problem
+    if plan.problem.is_part or problem.limits_choices or problem.reward is not None or time_limit <= 0.0:
         return {}
     if plan.reward is not None:
         # The films are about what is missed of it.
@@ -49,10 +52,10 @@ def films_of(plan: Plan, time_limit: float = inf) -> dict[str, Any]:
     if pictures:
         films["lagrangians"] = pictures
     space = plan.allocation
-    if space is None and len(solved.problem.activities) > 1 and solved.problem.bounds.min(initial=inf) < inf:
+    if space is None and len(problem.activities) > 1 and problem.bounds.min(initial=inf) < inf:
         left = began + time_limit - time.perf_counter()
         stop = [MaxIterations(BOXES)]
-        space = solve(solved.problem, BudgetAllocation(), stop, time_limit=max(0.0, left)).allocation
+        space = solve(problem, BudgetAllocation(), stop, time_limit=max(0.0, left)).allocation
     if space is not None and len(space.axes) > 1 and space.count:
         films["allocation"] = _allocation_data(space)
     return films
