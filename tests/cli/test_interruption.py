@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from hcssp.cli import main
+from hcssp.cli.plans import Watching
 from hcssp.cli.running import Interruption
 from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Gap, Progress
@@ -83,7 +84,7 @@ def test_a_signal_after_the_end_does_not_lose_the_plan() -> None:
     done = Progress(lower_bound=1.0, upper_bound=1.0)
     with Interruption() as interruption:
         interruption.begin()
-        assert interruption.watching([Gap(0.1)])(done) == Ending(Reason.GAP)
+        assert Watching(interruption, [Gap(0.1)])(done) == Ending(Reason.GAP)
         os.kill(os.getpid(), signal.SIGINT)
     with Interruption() as interruption:
         interruption.begin()
@@ -111,7 +112,7 @@ def test_a_swallowed_interruption_is_noticed_at_the_next_step() -> None:
         interruption.begin()
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
-        assert interruption.watching([])(Progress()) == Ending(Reason.INTERRUPTED)
+        assert Watching(interruption, [])(Progress()) == Ending(Reason.INTERRUPTED)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="the system has no SIGHUP")

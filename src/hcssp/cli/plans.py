@@ -1,25 +1,165 @@
-"""Plans and certificates of the command line: saved while a solver works, read, and resumed from."""
+"""A search at work for a command: its progress is printed, and its plans are saved and read again.
+
+Signals, the time limit, a lack of memory and even a fault of the solver end it with the best plan so far.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
+from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hcssp.cli.running import Faulty, Interruption
 from hcssp.cli.session import read_plan, with_bounds
+from hcssp.contract.plan import Plan
+from hcssp.contract.progress import MaxRuntime, Progress, StopCriterion, first_ending, time_limit_of
+from hcssp.contract.proof import Ending, Interval, Reason, Trace
+from hcssp.errors import CannotWrite, DeadEnd, HcsspError, InvalidPlan
+from hcssp.numerics import DEFAULT_TOLERANCES, Tolerances
+from hcssp.proofs.search_record import SearchRecord
+from hcssp.solving import solve as solving
 
 if TYPE_CHECKING:
     import argparse
-    from pathlib import Path
 
-    from hcssp.contract.plan import Plan
-    from hcssp.contract.progress import Progress
-    from hcssp.errors import CannotWrite
-    from hcssp.numerics import Tolerances
+    from hcssp.cli.session import Session
+    from hcssp.contract.solver import Solver
     from hcssp.procedure import HCSSP
-    from hcssp.proofs.search_record import SearchRecord
+    from hcssp.workers import Workers
+
+
+class Watching:
+    """The stop criterion of a command: its own criteria, and the signals."""
+
+    def __init__(self, interruption: Interruption, criteria: Sequence[StopCriterion]) -> None:
+        self._interruption = interruption
+        self._criteria = tuple(criteria)
+        self.time_limit = time_limit_of(self._criteria)
+
+    def __call__(self, progress: Progress) -> Ending | None:
+        # A signal may come where Python swallows exceptions (a finaliser), so the flag is asked too.
+        if self._interruption.requested:
+            ending: Ending | None = Ending(Reason.INTERRUPTED)
+        else:
+            ending = first_ending(self._criteria, progress)
+        if ending is not None:
+            self._interruption.end()
+        return ending
+
+
+def work(
+    session: Session,
+    problem: HCSSP,
+    solver: Solver,
+    criteria: list[StopCriterion],
+    time_limit: float | None = None,
+    saver: PlanSaver | None = None,
+    start: Plan | None = None,
+    tolerances: Tolerances | None = None,
+    workers: Workers | None = None,
+    record: SearchRecord | None = None,
+) -> Plan:
+    """Solve, printing the progress and saving plans; a signal or the time limit ends it with the best plan.
+
+    At any instant, that is; before the first step the plan to start with is the best one. The time limit, in
+    seconds, counts from here on.
+
+    Raises
+    ------
+    Faulty
+        If the search fails; with the best plan so far.
+    """
+    interruption, latest = session.interruption, first_progress(start)
+
+    def on_progress(progress: Progress) -> None:
+        nonlocal latest
+        latest = progress
+        interruption.look(progress)
+        if saver is not None:
+            saver(progress)
+        session.printer(progress)
+
+    limit = inf if time_limit is None else time_limit
+    try:
+        interruption.begin()
+        interruption.allow(limit)
+        plan = solving.solve(
+            problem,
+            solver,
+            Watching(interruption, [*criteria, MaxRuntime(limit)]),
+            on_progress,
+            start=start,
+            tolerances=tolerances or DEFAULT_TOLERANCES,
+            executor=workers,
+            record=record,
+        )
+        interruption.end()
+    except DeadEnd as error:
+        interruption.end()
+        return Plan.of_dead_end(problem, error, solver.name)
+    except HcsspError:
+        raise
+    except KeyboardInterrupt:
+        # So early, or so late, that the search did not see it.
+        return stopped(problem, solver.name, latest, interruption)
+    except MemoryError as error:
+        interruption.end()
+        ending = Ending(Reason.MEMORY, str(error))
+        return _kept(problem, solver.name, latest, ending, lower_bound=latest.lower_bound)
+    except Exception as error:
+        interruption.end()
+        raise Faulty(_kept(problem, solver.name, latest, Ending(Reason.FAILED))) from error
+    return replace(plan, ending=interruption.ending) if plan.ending.reason is Reason.INTERRUPTED else plan
+
+
+def first_progress(start: Plan | None) -> Progress:
+    """What is known before a search: the plan to start with, if there is one."""
+    if start is None or not start.found:
+        return Progress()
+    return Progress(incumbent=start.found_policy, upper_bound=start.upper_bound)
+
+
+def stopped(problem: HCSSP, method: str, progress: Progress, interruption: Interruption) -> Plan:
+    """The best plan so far, of a search that a signal or the time limit has ended.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If enough signals have come for the command to end at once.
+    """
+    if interruption.insisted:
+        raise KeyboardInterrupt
+    interruption.end()
+    ending = interruption.ending
+    if progress.iterations == 0:
+        ending = replace(ending, detail="before the first step")
+    return _kept(problem, method, progress, ending, lower_bound=progress.lower_bound)
+
+
+def _kept(
+    problem: HCSSP, method: str, progress: Progress, ending: Ending, lower_bound: float | None = None
+) -> Plan:
+    """The best plan so far; after a fault what the search claims to have proven is not believed."""
+    plan = Plan(
+        problem=problem,
+        found_policy=progress.incumbent,
+        proof=Interval(-inf if lower_bound is None else lower_bound),
+        ending=ending,
+        method=method,
+        seconds=progress.seconds,
+        iterations=progress.iterations,
+        budgets=progress.budgets or {},
+    )
+    if not plan.found:
+        return plan
+    evaluated = plan.evaluated()
+    # A fault may be that the search took what breaks its bounds for a plan.
+    return evaluated if evaluated.keeps_bounds() else Plan(problem, ending=ending, method=method)
 
 
 _SAVE_BOUNDS_EVERY = 5.0
@@ -93,8 +233,6 @@ class PlanSaver:
 
         If that is impossible, say why instead of raising it.
         """
-        from hcssp.contract.proof import Reason
-
         unsaved = self._save_plan(plan)
         if plan.ending.reason in (Reason.TIME_LIMIT, Reason.INTERRUPTED, Reason.MEMORY):
             return unsaved or self._save_search()
@@ -103,7 +241,6 @@ class PlanSaver:
         return unsaved
 
     def _save_search(self) -> CannotWrite | None:
-        from hcssp.errors import CannotWrite
         from hcssp.files.search_file import save_search
 
         if self._record is None or len(self._record) == 1:
@@ -116,7 +253,6 @@ class PlanSaver:
         return None
 
     def _save_plan(self, plan: Plan) -> CannotWrite | None:
-        from hcssp.errors import CannotWrite
         from hcssp.files.plan_file import save_plan
 
         if not plan.found:
@@ -128,9 +264,6 @@ class PlanSaver:
         return None
 
     def _save(self, progress: Progress) -> None:
-        from hcssp.contract.plan import Plan
-        from hcssp.contract.proof import Interval, Trace
-
         interval = Interval(min(progress.lower_bound, progress.upper_bound), progress.upper_bound)
         plan = Plan(
             problem=self._problem,
@@ -162,11 +295,7 @@ def where_it_was(
     There may be no plan yet. If the regions cannot be read, or are those of a search under other bounds, the
     search starts from the plan alone.
     """
-    from os.path import exists
-
-    from hcssp.errors import InvalidPlan
     from hcssp.files.search_file import load_search, search_path
-    from hcssp.proofs.search_record import SearchRecord
 
     path, beside = arguments.resume, search_path(arguments.resume)
     # Path.exists raises where a name is too long.
@@ -241,7 +370,6 @@ class ProofSaver:
         CannotWrite
             If it cannot be written.
         """
-        from hcssp.contract.proof import Reason
         from hcssp.proofs.assembly import claimed_interval
 
         if plan.ending.reason is Reason.INTERRUPTED and plan.lower_bound == -inf:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import isfinite
 
 from hcssp.cli.arguments import UsageError
-from hcssp.cli.running import INTERRUPTED, NO_PLAN, SOLVED, work
+from hcssp.cli.plans import work
+from hcssp.cli.running import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.session import Session, load_problem, settings_of, with_bounds
 from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Gap

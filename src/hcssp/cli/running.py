@@ -1,4 +1,4 @@
-"""Exit codes, faults, interruptions, and a solver at work for a command.
+"""Exit codes, faults and interruptions.
 
 A fault of this program prints one line, and writes the details to a file that can be sent.
 
@@ -10,9 +10,6 @@ evaluated and printed) a signal is only noted, unless it is sent three times.
 
 The time limit counts from :meth:`Interruption.allow` on, after the problem was read. A solver looks at the
 clock by itself, but not everywhere: an alarm interrupts everything else a little after the time limit.
-
-While a solver works for a command, its progress is printed and its plans are saved. Signals, the time limit,
-a lack of memory and even a fault of the solver end it with the best plan so far.
 """
 
 from __future__ import annotations
@@ -27,22 +24,13 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from hcssp.errors import DeadEnd, HcsspError
 from hcssp.start import INTERRUPTED as INTERRUPTED
 from hcssp.start import SIGNALS, began
 
 if TYPE_CHECKING:
-    from hcssp.cli.plans import PlanSaver
-    from hcssp.cli.session import Session
     from hcssp.contract.plan import Plan
-    from hcssp.contract.progress import Progress, StopCriterion
+    from hcssp.contract.progress import Progress
     from hcssp.contract.proof import Ending
-    from hcssp.contract.solver import Solver
-    from hcssp.numerics import Tolerances
-    from hcssp.procedure import HCSSP
-    from hcssp.proofs.search_record import SearchRecord
-    from hcssp.workers import Workers
-
 
 SOLVED = 0
 
@@ -188,10 +176,6 @@ class Interruption:
         expired = self.expired and not self.requested
         return Ending(Reason.TIME_LIMIT if expired else Reason.INTERRUPTED)
 
-    def watching(self, criteria: Sequence[StopCriterion]) -> Watching:
-        """One stop criterion for all of `criteria` and the signals; when it holds, the work is over."""
-        return Watching(self, criteria)
-
     def look(self, progress: Progress) -> None:
         """Take note of a solver that has finished by itself: the work is over."""
         if progress.ending is not None:
@@ -215,30 +199,6 @@ class Interruption:
             signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-class Watching:
-    """The stop criterion of a command: its own criteria, and the signals."""
-
-    def __init__(self, interruption: Interruption, criteria: Sequence[StopCriterion]) -> None:
-        from hcssp.contract.progress import time_limit_of
-
-        self._interruption = interruption
-        self._criteria = tuple(criteria)
-        self.time_limit = time_limit_of(self._criteria)
-
-    def __call__(self, progress: Progress) -> Ending | None:
-        from hcssp.contract.progress import first_ending
-        from hcssp.contract.proof import Ending, Reason
-
-        # A signal may come where Python swallows exceptions (a finaliser), so the flag is asked too.
-        if self._interruption.requested:
-            ending: Ending | None = Ending(Reason.INTERRUPTED)
-        else:
-            ending = first_ending(self._criteria, progress)
-        if ending is not None:
-            self._interruption.end()
-        return ending
-
-
 class Faulty(Exception):
     """A mistake of ours, its cause, ended the search; the plan that was found until then is kept.
 
@@ -251,131 +211,3 @@ class Faulty(Exception):
     def __init__(self, plan: Plan) -> None:
         super().__init__("the search failed")
         self.plan = plan
-
-
-def work(
-    session: Session,
-    problem: HCSSP,
-    solver: Solver,
-    criteria: list[StopCriterion],
-    time_limit: float | None = None,
-    saver: PlanSaver | None = None,
-    start: Plan | None = None,
-    tolerances: Tolerances | None = None,
-    workers: Workers | None = None,
-    record: SearchRecord | None = None,
-) -> Plan:
-    """Solve, printing the progress and saving plans; a signal or the time limit ends it with the best plan.
-
-    At any instant, that is; before the first step the plan to start with is the best one. The time limit, in
-    seconds, counts from here on.
-
-    Raises
-    ------
-    Faulty
-        If the search fails; with the best plan so far.
-    """
-    from dataclasses import replace
-    from math import inf
-
-    from hcssp.contract.plan import Plan
-    from hcssp.contract.progress import MaxRuntime
-    from hcssp.contract.proof import Ending, Reason
-    from hcssp.numerics import DEFAULT_TOLERANCES
-    from hcssp.solving.solve import solve
-
-    interruption, latest = session.interruption, first_progress(start)
-
-    def on_progress(progress: Progress) -> None:
-        nonlocal latest
-        latest = progress
-        interruption.look(progress)
-        if saver is not None:
-            saver(progress)
-        session.printer(progress)
-
-    limit = inf if time_limit is None else time_limit
-    try:
-        interruption.begin()
-        interruption.allow(limit)
-        plan = solve(
-            problem,
-            solver,
-            interruption.watching([*criteria, MaxRuntime(limit)]),
-            on_progress,
-            start=start,
-            tolerances=tolerances or DEFAULT_TOLERANCES,
-            executor=workers,
-            record=record,
-        )
-        interruption.end()
-    except DeadEnd as error:
-        interruption.end()
-        return Plan.of_dead_end(problem, error, solver.name)
-    except HcsspError:
-        raise
-    except KeyboardInterrupt:
-        # So early, or so late, that the search did not see it.
-        return stopped(problem, solver.name, latest, interruption)
-    except MemoryError as error:
-        interruption.end()
-        ending = Ending(Reason.MEMORY, str(error))
-        return _kept(problem, solver.name, latest, ending, lower_bound=latest.lower_bound)
-    except Exception as error:
-        interruption.end()
-        raise Faulty(_kept(problem, solver.name, latest, Ending(Reason.FAILED))) from error
-    return replace(plan, ending=interruption.ending) if plan.ending.reason is Reason.INTERRUPTED else plan
-
-
-def first_progress(start: Plan | None) -> Progress:
-    """What is known before a search: the plan to start with, if there is one."""
-    from hcssp.contract.progress import Progress
-
-    if start is None or not start.found:
-        return Progress()
-    return Progress(incumbent=start.found_policy, upper_bound=start.upper_bound)
-
-
-def stopped(problem: HCSSP, method: str, progress: Progress, interruption: Interruption) -> Plan:
-    """The best plan so far, of a search that a signal or the time limit has ended.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        If enough signals have come for the command to end at once.
-    """
-    from dataclasses import replace
-
-    if interruption.insisted:
-        raise KeyboardInterrupt
-    interruption.end()
-    ending = interruption.ending
-    if progress.iterations == 0:
-        ending = replace(ending, detail="before the first step")
-    return _kept(problem, method, progress, ending, lower_bound=progress.lower_bound)
-
-
-def _kept(
-    problem: HCSSP, method: str, progress: Progress, ending: Ending, lower_bound: float | None = None
-) -> Plan:
-    """The best plan so far; after a fault what the search claims to have proven is not believed."""
-    from math import inf
-
-    from hcssp.contract.plan import Plan
-    from hcssp.contract.proof import Interval
-
-    plan = Plan(
-        problem=problem,
-        found_policy=progress.incumbent,
-        proof=Interval(-inf if lower_bound is None else lower_bound),
-        ending=ending,
-        method=method,
-        seconds=progress.seconds,
-        iterations=progress.iterations,
-        budgets=progress.budgets or {},
-    )
-    if not plan.found:
-        return plan
-    evaluated = plan.evaluated()
-    # A fault may be that the search took what breaks its bounds for a plan.
-    return evaluated if evaluated.keeps_bounds() else Plan(problem, ending=ending, method=method)

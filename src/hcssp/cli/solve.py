@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from hcssp.cli import properties
 from hcssp.cli.arguments import UsageError
-from hcssp.cli.plans import PlanSaver, ProofSaver, where_it_was
-from hcssp.cli.running import INTERRUPTED, NO_PLAN, SOLVED, Faulty, first_progress, stopped, work
+from hcssp.cli.plans import PlanSaver, ProofSaver, first_progress, stopped, where_it_was, work
+from hcssp.cli.running import INTERRUPTED, NO_PLAN, SOLVED, Faulty
 from hcssp.cli.session import Session, asked_again, load_problem, once, settings_of, with_bounds
 from hcssp.cli.terminal import style_of
 from hcssp.contract.progress import Gap, Policies

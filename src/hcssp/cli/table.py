@@ -80,7 +80,7 @@ def _measure(session: Session, problem: HCSSP, published: PublishedRow, modes: S
     import time
     from math import inf
 
-    from hcssp.cli.running import work
+    from hcssp.cli.plans import work
     from hcssp.contract.progress import Gap, MaxRuntime
     from hcssp.contract.proof import Reason
     from hcssp.reports.paper_table import TableRow, as_the_authors_ran
