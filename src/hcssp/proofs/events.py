@@ -237,11 +237,12 @@ def _iterated(choices: Sequence[_Choice], num_events: int, end: int) -> tuple[fl
             break
     for margin in MARGINS:
         restoration.solve(margin, raises=True)
-        # Rounding may leave a positive value in place of 0, and no margin relative to it makes it hold.
         found = restoration.values[:num_events]
-        found = np.where(np.abs(found) <= UNIT * largest, np.minimum(found, 0.0), found).tolist()
-        if found[end] <= 0.0 and _hold(choices, found):
-            return tuple(found)
+        # Rounding may leave a positive value in place of 0, and no margin relative to it makes it hold.
+        rounded = np.where(np.abs(found) <= UNIT * largest, np.minimum(found, 0.0), found)
+        for candidate in (found.tolist(), rounded.tolist()):
+            if candidate[end] <= 0.0 and _hold(choices, candidate):
+                return tuple(candidate)
     zeros = (0.0,) * num_events
     return zeros if _hold(choices, zeros) else None
 
