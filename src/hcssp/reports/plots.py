@@ -23,7 +23,7 @@ from hcssp.reports.charts import (
 )
 from hcssp.reports.page_data import choice_counts
 from hcssp.reports.procedure_picture import draw_procedure
-from hcssp.reports.rooms import draw_map, draw_rooms
+from hcssp.reports.rooms import draw_rooms
 from hcssp.solving.lagrangian import Lagrangian
 from hcssp.solving.sweep import Sweep
 from hcssp.solving.trade_off import TradeOff
@@ -86,7 +86,7 @@ def plot_plan(plan: Plan, path: File, ax: Any, of: Shown | None) -> Any:
     solved = plan.as_procedure()
     problem, chosen = solved.problem, (choice_counts(solved) > 0.0).tolist()
     if _has_rooms(problem, of):
-        return plotted(lambda on: draw_rooms(solved, on), path, ax)
+        return plotted(lambda on: draw_rooms(problem, solved, on), path, ax)
     return plotted(lambda on: draw_procedure(problem, problem.name, chosen, on), path, ax)
 
 
@@ -94,7 +94,7 @@ def plot_problem(problem: CSSP | HCSSP, path: File, ax: Any, of: Shown | None) -
     """Draw a problem: its rooms, or its procedure."""
     procedure = problem.procedure
     if _has_rooms(procedure, of):
-        return plotted(lambda on: draw_map(procedure, on), path, ax)
+        return plotted(lambda on: draw_rooms(procedure, on=on), path, ax)
     return plotted(lambda on: draw_procedure(procedure, procedure.name, on=on), path, ax)
 
 

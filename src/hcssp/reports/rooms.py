@@ -1,9 +1,8 @@
-"""A plan through rooms as a picture by matplotlib: the whole map, and every activity that the plan runs.
+"""A map of rooms as a picture by matplotlib, perhaps with a plan through them.
 
-On the left the rooms stand in their positions, if these are known; every cell carries the arrow of the
-activity that passes it most often. On the right each activity has a panel of its own, the likeliest first.
-Hazards are hatched, the start is a circle and the goal a star; arrows and shading fade with the expected
-visits, so that the picture can be read without colour.
+The rooms stand in their positions, or side by side where these are unknown; every cell carries the arrow of
+the activity that passes it most often. Hazards are hatched, the start is a circle and the goal a star; arrows
+and shading fade with the expected visits, so that the picture can be read without colour.
 
 A cell ``(column, row)`` lies at that point of the axes, moved by the room's corner.
 """
@@ -13,21 +12,19 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, isfinite
+from textwrap import fill
 from typing import Any
 
 import numpy as np
 
-from hcssp.contract.plan import Plan, ProcedurePlan
+from hcssp.contract.plan import ProcedurePlan
 from hcssp.cssp.grid import DIRECTIONS, Cell, GridWorld, PlacedGrid
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.product import Level, base_of
 from hcssp.procedure import HCSSP
-from hcssp.procedure.description import Aim
-from hcssp.reports.charts import is_axes, literally, new_figure, one_panel
-from hcssp.reports.figures import Measure, rounded
-from hcssp.reports.plan_text import quality_of
+from hcssp.reports.charts import is_axes, literally, one_panel
+from hcssp.reports.plan_text import in_brief
 from hcssp.reports.procedure_graph import Panel, place, sheet_size, shortened
 
 CellVisits = tuple[IntArray, IntArray, FloatArray]
@@ -258,13 +255,13 @@ def draw_door(axes: Any, corner: Cell, cell: Cell, name: str) -> None:
     )  # fmt: skip
 
 
-def draw_legend(axes: Any, left_out: int = 0) -> None:
-    """Explain the signs, and say how many activities are not drawn."""
+def draw_legend(figure: Any) -> None:
+    """Explain the signs, beside the map."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     mark: dict[str, Any] = {"linestyle": "none", "markeredgecolor": "black"}
-    axes.legend(
+    figure.legend(
         handles=[
             Line2D([], [], label="start", **mark, **_START),
             Line2D([], [], label="goal", **mark, **_GOAL),
@@ -273,13 +270,10 @@ def draw_legend(axes: Any, left_out: int = 0) -> None:
             Patch(facecolor=_SHADE, label="visited often"),
             Patch(facecolor=_SHADE, alpha=0.25, label="visited seldom"),
         ],
-        loc="center",
-        fontsize=11,
+        loc="outside right upper",
         frameon=False,
         labelspacing=0.9,
-        title=f"{left_out:,} more activities are not drawn" if left_out else None,
     )
-    axes.set_axis_off()
 
 
 def _arrow() -> Any:
@@ -310,10 +304,8 @@ class Passage:
 
     Attributes
     ----------
-    name, room, grid
-        The activity, its room, and its grid world.
-    executions, each
-        How often it is executed, and what one execution costs, by the cost's name; both in expectation.
+    name, grid
+        The activity, and its grid world.
     cells
         The column and row of every cell that is visited.
     headings
@@ -323,10 +315,7 @@ class Passage:
     """
 
     name: str
-    room: str
     grid: GridWorld
-    executions: float
-    each: Mapping[str, float]
     cells: IntArray
     headings: IntArray
     visits: FloatArray
@@ -344,81 +333,36 @@ class Passage:
 
 def passages(plan: ProcedurePlan) -> list[Passage]:
     """The activities on grids that the plan runs, in the problem's order."""
-    problem, policy, evaluation = plan.problem, plan.policy, plan.costs
-    flattening, aim = problem.flattening, Aim.of(problem)
+    problem, flattening = plan.problem, plan.problem.flattening
     found = []
     for index, activity in enumerate(problem.activities):
-        share = evaluation.activities[index]
         grid = problem.world(index)
-        if grid is None or not share.expected_executions > 0.0:
+        if grid is None or not plan.costs.activities[index].expected_executions > 0.0:
             continue
         visits = np.zeros(activity.cssp.num_states)
         first, last = flattening.state_offset[index : index + 2]
-        visits[~activity.cssp.goals] = evaluation.visits[first:last]
-        cells, headings, often = visited_cells(grid, activity.cssp, policy.activities[index], visits)
-        found.append(
-            Passage(
-                name=activity.name,
-                room=activity.room,
-                grid=grid,
-                executions=share.expected_executions,
-                each={
-                    name: used / share.expected_executions
-                    for name, used in ((aim.name, aim.share(share.cost, share.usage)), *share.usage.items())
-                    if used is not None and name in aim.names
-                },
-                cells=cells,
-                headings=headings,
-                visits=often,
-            )
-        )
+        visits[~activity.cssp.goals] = plan.costs.visits[first:last]
+        rows = plan.policy.activities[index]
+        found.append(Passage(activity.name, grid, *visited_cells(grid, activity.cssp, rows, visits)))
     return found
 
 
-_COLUMNS = 3
-
-
-_PANEL = 3.4
-"""Inches that a panel is wide and high, its title included."""
-
-
-_LETTERS = 44
-"""Letters that fit over a panel."""
-
-
-_BETWEEN = "   ·   "
-
-
-_LARGEST_MAP = 12.0
-"""Inches that the map of a problem is wide and high at most."""
-
-
-_MOST_PANELS = 47
-"""Activities that have a panel of their own, the likeliest; more are counted."""
+_LARGEST_MAP, _LARGEST_CELL = 12.0, 0.5
+"""Inches that a map, and a cell of it, are wide and high at most."""
 
 
 @literally
-def draw_map(problem: HCSSP, on: Any = None) -> Any:
-    """Draw the rooms of a problem, without a plan, on a new figure, on an empty one or on axes."""
-    panels = [panel for panel in place(problem) if panel.world is not None]
-    across, down = sheet_size(panels)
-    scale = min(0.3, _LARGEST_MAP / max(across, down))
-    axes = one_panel(max(3.0, scale * across), max(2.0, scale * down) + 0.4, on)
-    _draw_map(axes, problem, panels)
-    axes.set_title(problem.name, fontsize=12)
-    return axes.figure
-
-
-@literally
-def draw_rooms(plan: Plan, on: Any = None) -> Any:
-    """Draw a plan through rooms.
+def draw_rooms(problem: HCSSP, plan: ProcedurePlan | None = None, on: Any = None) -> Any:
+    """Draw the rooms of a problem, and where a plan goes in them.
 
     Parameters
     ----------
+    problem
+        The problem; without a plan all of its rooms are drawn.
     plan
-        What is drawn; it must have a policy.
+        A plan for it. Rooms without a position are drawn if the plan runs their activities.
     on
-        An empty figure, or axes, which show all rooms and no panels.
+        An empty figure, or axes.
 
     Returns
     -------
@@ -429,52 +373,33 @@ def draw_rooms(plan: Plan, on: Any = None) -> Any:
     ------
     MissingDependency
         If matplotlib is not installed.
-    NoSolution
-        If the plan has no policy.
     """
-    solved = plan.as_procedure()
-    problem = solved.problem
-    executed = passages(solved)
-    if is_axes(on):
-        _draw_map(
-            on, problem, [panel for panel in place(problem) if panel.world is not None], solved, executed
-        )
-        on.set_title(_title(solved, _LETTERS), fontsize=10)
-        return on.figure
-    # The likeliest first; among equals the order of the procedure.
-    panels = sorted(executed, key=lambda passage: -round(passage.executions, 9))[:_MOST_PANELS]
-    columns = max(1, min(_COLUMNS, len(panels)))
-    # One place more than panels: the legend has the last one.
-    rows = max(2, ceil((len(panels) + 1) / columns))
-    on_map = [panel for panel in place(problem) if panel.on_map]
-    height, width = rows * _PANEL, 0.0
-    if on_map:
-        across, down = sheet_size(on_map)
-        width = min(height * across / down, 3.5 * columns * _PANEL)
-    figure = new_figure(width + columns * _PANEL, height + 0.8, on)
-    # A letter of this size is some 0.13 inches wide.
-    figure.suptitle(_title(solved, int(figure.get_size_inches()[0] / 0.13)), fontsize=15, fontweight="bold")
-    parts = figure
-    if on_map:
-        whole, parts = figure.subfigures(1, 2, width_ratios=(width, columns * _PANEL))
-        axes = whole.add_subplot()
-        _draw_map(axes, problem, on_map, solved, executed)
-        axes.set_title("The building: where the plan goes, and how often", fontsize=12)
-    places = parts.subplots(rows, columns, squeeze=False).ravel()
-    for axes in places:
-        axes.set_axis_off()
-    for axes, passage in zip(places, panels, strict=False):
-        _draw_panel(axes, passage)
-    draw_legend(places[-1], left_out=len(executed) - len(panels))
-    return figure
+    executed = [] if plan is None else passages(plan)
+    names = {each.name for each in executed}
+    idle = [index for index, each in enumerate(problem.activities) if plan and each.name not in names]
+    panels = [panel for panel in place(problem, left_out=idle) if panel.world is not None]
+    across, down = sheet_size(panels)
+    scale = min(_LARGEST_CELL, _LARGEST_MAP / max(across, down, 1))
+    axes = one_panel(max(3.0, scale * across) + (2.0 if plan else 0.0), max(2.0, scale * down) + 0.8, on)
+    _draw_map(axes, problem, panels, plan, executed)
+    title = (
+        problem.name
+        if plan is None
+        else in_brief(plan, {name: plan.cost(name) for name in plan.costs.cost_names})
+    )
+    letters = int(axes.figure.get_size_inches()[0] * _LETTERS_PER_INCH)
+    axes.set_title(fill(title, letters), fontsize=10)
+    if plan and not is_axes(on):
+        draw_legend(axes.figure)
+    return axes.figure
+
+
+_LETTERS_PER_INCH = 9
+"""Letters of a title that fit into an inch."""
 
 
 def _draw_map(
-    axes: Any,
-    problem: HCSSP,
-    panels: list[Panel],
-    plan: ProcedurePlan | None = None,
-    executed: Sequence[Passage] = (),
+    axes: Any, problem: HCSSP, panels: list[Panel], plan: ProcedurePlan | None, executed: Sequence[Passage]
 ) -> None:
     """All rooms, and where a plan goes, if there is one."""
     panel_of = {problem.activities[index].name: panel for panel in panels for index in panel.activities}
@@ -517,55 +442,3 @@ def _forks(plan: ProcedurePlan) -> set[int]:
         for (event, _), choice in plan.policy.choices.items()
         if len(plan.problem.choices[choice].outcomes) > 1
     }
-
-
-def _draw_panel(axes: Any, passage: Passage) -> None:
-    """One activity: its room and its own arrows."""
-    grid = passage.grid
-    draw_room(axes, grid, (0, 0), {*grid.starts, *grid.goals})
-    draw_passage(axes, passage, (0, 0), float(passage.visits.max()))
-    for cell in grid.starts:
-        draw_mark(axes, (0, 0), cell, _START)
-    for cell in grid.goals:
-        draw_mark(axes, (0, 0), cell, _GOAL)
-    each = [f"{shortened(name, 24)} {rounded(value, 3)}" for name, value in passage.each.items()]
-    costs = "\n".join(in_lines([f"each: {each[0]}", *each[1:]], _LETTERS, between=", "))
-    times = "once" if passage.executions == 1.0 else f"{passage.executions:.4g} times"
-    room = "" if passage.room == passage.name else f" (room {passage.room})"
-    title = shortened(f"{passage.name}{room}", _LETTERS)
-    axes.set_title(f"{title}\nexecuted {times}\n{costs}", fontsize=9)
-    finish(axes)
-
-
-def _title(plan: ProcedurePlan, letters: int) -> str:
-    """The figures that matter, in lines of at most this many letters."""
-    problem, costs = plan.problem, plan.costs
-    aim = Aim.of(problem)
-    figures = [f"expected {problem.called(aim.name)} {rounded(aim.total(costs.costs))}"]
-    for constraint in problem.constraints:
-        if constraint.name not in aim.others:
-            continue
-        cost = costs.cost(constraint.name)
-        stated = Measure.of(problem, constraint.name)
-        expected = f"{stated.expected} {stated.used(cost, constraint.at_most)}"
-        if isfinite(constraint.at_most):
-            expected += f" of at most {stated.given(constraint.at_most)}"
-        figures.append(expected)
-    figures.append(quality_of(plan))
-    return "\n".join(in_lines(list(filter(None, figures)), max(letters, 30), between=_BETWEEN))
-
-
-def in_lines(parts: Sequence[str], letters: int, *, between: str) -> list[str]:
-    """Texts one after the other, in lines of at most this many letters.
-
-    >>> in_lines(["time 3", "damage 4", "smoke 0.123456789"], 16, between=", ")
-    ['time 3, damage 4', 'smoke 0.1234567…']
-    """
-    lines: list[str] = []
-    for part in parts:
-        longer = f"{lines[-1]}{between}{part}" if lines else part
-        if lines and len(longer) <= letters:
-            lines[-1] = longer
-        else:
-            lines.append(shortened(part, letters))
-    return lines
