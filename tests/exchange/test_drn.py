@@ -104,7 +104,7 @@ def test_files_that_cannot_be_are_told(tmp_path: Path) -> None:
     with pytest.raises(hcssp.InvalidProblem, match="there is no such file"):
         hcssp.load_model(tmp_path / "nowhere.drn")
     (tmp_path / "bytes.drn").write_bytes(b"\xff\xfe")
-    with pytest.raises(hcssp.InvalidProblem, match="it cannot be read"):
+    with pytest.raises(hcssp.InvalidProblem, match="is not UTF-8"):
         hcssp.load_model(tmp_path / "bytes.drn")
     with pytest.raises(hcssp.errors.CannotWrite):
         hcssp.to_drn(two_starts(), tmp_path / "nowhere" / "two.drn")

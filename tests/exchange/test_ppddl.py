@@ -402,5 +402,5 @@ def test_the_command_line_reads_a_problem_and_its_domain(
 def test_files_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
     with pytest.raises(hcssp.InvalidProblem, match=r"of the domain 'scratched-blocks', but .* is 'flat-"):
         from_ppddl(FOLDER / "tireworld.pddl", FOLDER / "blocks-problem.pddl")
-    with pytest.raises(hcssp.InvalidProblem, match="cannot be read"):
+    with pytest.raises(hcssp.InvalidProblem, match="there is no such file"):
         from_ppddl(tmp_path / "nowhere.pddl")

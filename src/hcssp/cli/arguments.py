@@ -11,7 +11,7 @@ from math import inf, isinf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hcssp.errors import HcsspError
+from hcssp.errors import HcsspError, InvalidProblem
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -139,10 +139,12 @@ def likelihoods(text: str) -> dict[str, float]:
     """``NAME=VALUE,...``, or a YAML file of such pairs: a positive number for each activity."""
     from yaml import YAMLError, safe_load
 
+    from hcssp.files.atomic import read_text
+
     if Path(text).is_file():
         try:
-            pairs = safe_load(Path(text).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, YAMLError) as error:
+            pairs = safe_load(read_text(Path(text)))
+        except (InvalidProblem, YAMLError) as error:
             raise argparse.ArgumentTypeError(f"{text} cannot be read: {error}") from None
         if not isinstance(pairs, dict):
             raise argparse.ArgumentTypeError(f"{text} is no list of pairs such as 'cross-room: 0.1'")

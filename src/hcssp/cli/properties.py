@@ -138,20 +138,17 @@ def _print_front(
 
 def _query(arguments: argparse.Namespace, path: Path) -> tuple[Query, dict[str, str]]:
     """The property that is asked for, and the constants that are given of the model."""
-    from hcssp.errors import InvalidProblem
     from hcssp.exchange.properties import parse_properties, stated_constants
     from hcssp.exchange.storm import jani_properties, written_constants
+    from hcssp.files.atomic import read_text
 
     given = dict(written_constants(str(path), ",".join(arguments.constants or ()) or None))
     asked, props = arguments.property, arguments.props
     text, named, own = asked or "", None, {}
-    try:
-        if path.suffix != ".jani":
-            own = {name: value for name, value in stated_constants(path.read_text("utf-8")).items() if value}
-        if props is not None:
-            text, named = props.read_text(encoding="utf-8"), asked
-    except (OSError, ValueError) as error:
-        raise InvalidProblem([str(error)]) from error
+    if path.suffix != ".jani":
+        own = {name: value for name, value in stated_constants(read_text(path)).items() if value}
+    if props is not None:
+        text, named = read_text(props), asked
     if props is None and path.suffix == ".jani" and re.fullmatch(r"[^\[\]]+", text):
         text, named = jani_properties(path), asked
     queries = parse_properties(text, own | given, named)

@@ -36,7 +36,7 @@ from hcssp.cssp.model import CSSP
 from hcssp.cssp.validation import unsound_rows
 from hcssp.errors import InvalidProblem, did_you_mean, listed
 from hcssp.exchange.models import ExplicitModel, added_up, closed, coded, mask_of, scaled, unique_names
-from hcssp.files.atomic import write_atomically
+from hcssp.files.atomic import read_text, write_atomically
 from hcssp.procedure import HCSSP
 
 LARGEST_REWARD = 1e100
@@ -251,12 +251,7 @@ def read_drn_file(path: str | Path) -> ExplicitModel:
     InvalidProblem
         If it cannot be read, with the lines.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise InvalidProblem(f"{path}: there is no such file") from None
-    except (OSError, ValueError) as error:
-        raise InvalidProblem(f"{path}: it cannot be read: {error}") from error
+    text = read_text(Path(path))
     found: list[str] = []
 
     def wrong(line: int, field: str, message: str) -> None:

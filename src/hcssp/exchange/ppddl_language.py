@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hcssp.errors import InvalidProblem, UnsupportedProblem, did_you_mean
+from hcssp.files.atomic import read_text
 
 DEEPEST = 100
 """How deep brackets may be inside each other; no domain needs more than ten."""
@@ -335,14 +336,13 @@ def read_ppddl(domain: str | PathLike[str], problem: str | PathLike[str] | None 
 
 def _definitions(path: Path) -> Iterator[tuple[str, Brackets]]:
     """What is defined in a file: whether a domain or a problem, and its tree."""
+    text = read_text(path)
     try:
-        found = trees(path.read_text(encoding="utf-8"))
+        found = trees(text)
     except InvalidProblem as error:
         raise InvalidProblem(f"{path}: {each}" for each in error.violations) from error
     except UnsupportedProblem as error:
         raise UnsupportedProblem(f"{path}, {error}") from error
-    except (OSError, ValueError) as error:
-        raise InvalidProblem(f"{path}: cannot be read ({error})") from error
     for tree in found:
         kind = head(tree[1]) if head(tree) == "define" and len(tree) > 1 else ""
         if kind not in _SECTIONS:

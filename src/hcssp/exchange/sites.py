@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hcssp.errors import InvalidProblem, UnknownName
+from hcssp.files.atomic import read_text
 
 MAX_BYTES = 64 * 2**20
 """A larger map is refused."""
@@ -202,12 +203,7 @@ class _Map:
 
     def __init__(self, source: Path) -> None:
         self.source = source
-        try:
-            if source.stat().st_size > MAX_BYTES:
-                raise self.wrong("size", f"it is larger than {MAX_BYTES >> 20} MiB")
-            self.text = source.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidProblem([f"{source}: it cannot be read: {error}"]) from error
+        self.text = read_text(source, MAX_BYTES)
 
     def wrong(self, place: str, what: str) -> InvalidProblem:
         return InvalidProblem([f"{self.source}: {place}: {what}"])

@@ -1,9 +1,9 @@
-"""Writing a file as a whole or not at all.
+"""Reading and writing whole files.
 
-The text goes to a temporary file in the same folder, reaches the disk, and takes the old file's place in one
-step. Whatever happens meanwhile, even ``kill -9`` or a power cut, there is the old file or the new one.
-
-JSON from elsewhere is read value by value, and refused with everything that is wrong with it.
+A text that is written goes to a temporary file in the same folder, reaches the disk, and takes the old file's
+place in one step. Whatever happens meanwhile, even ``kill -9`` or a power cut, there is the old file or the
+new one. A file that is read may have at most a given size. JSON from elsewhere is read value by value, and
+refused with everything that is wrong with it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from math import inf, isfinite
 from pathlib import Path
-from typing import Any, Generic, NoReturn, Self, TypeVar
+from typing import Any, BinaryIO, Generic, NoReturn, Self, TypeVar
 
 from hcssp.errors import CannotWrite, InvalidPlan, InvalidProblem
 
 Key = TypeVar("Key")
 Record = TypeVar("Record")
+
+# A larger file is refused.
+LARGEST_FILE = 2**30
 
 
 def write_atomically(path: str | Path, text: str | bytes) -> None:
@@ -171,10 +174,7 @@ class Journal(Generic[Key, Record]):
     ) -> None:
         self._path, self._write = Path(path), write
         check_writable(path)
-        try:
-            text = self._path.read_bytes().decode(errors="replace") if self._path.exists() else ""
-        except OSError as error:
-            raise InvalidProblem(f"{path}: it cannot be read: {error.strerror or error}") from error
+        text = read_bytes(self._path).decode(errors="replace") if self._path.exists() else ""
         lines = [
             _parsed(line) for line in text.split("\n")[: -1 if text.endswith("\n") or not text else None]
         ]
@@ -226,10 +226,76 @@ def _parsed(line: str) -> Any:
         return None
 
 
-LARGEST_FILE = 2**30
-
-
 _SHOWN = 60
+
+
+def read_bytes(path: Path, most: int = LARGEST_FILE, name: str | None = None) -> bytes:
+    """The content of a file that may have at most `most` bytes; errors call it `name`.
+
+    Raises
+    ------
+    InvalidProblem
+        If there is no such file, it cannot be read, or it is too large.
+    """
+    name = name or str(path)
+    try:
+        with path.open("rb") as stream:
+            return read_stream(stream, name, most)
+    except FileNotFoundError:
+        raise InvalidProblem(f"{name}: there is no such file") from None
+    except (OSError, ValueError) as error:
+        raise _unread(name, error) from None
+
+
+def read_text(path: Path, most: int = LARGEST_FILE, name: str | None = None) -> str:
+    """The text of a file in UTF-8 that may have at most `most` bytes; errors call it `name`.
+
+    Raises
+    ------
+    InvalidProblem
+        If there is no such file, it cannot be read, is too large, or is not UTF-8.
+    """
+    return decoded(read_bytes(path, most, name), name or str(path))
+
+
+def decoded(content: bytes, name: str) -> str:
+    """The text that bytes hold in UTF-8, without a byte order mark and with plain ends of lines.
+
+    Raises
+    ------
+    InvalidProblem
+        If it is not UTF-8.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line, byte = content[: error.start].count(b"\n") + 1, content[error.start]
+        why = f"byte {byte:#04x} is not UTF-8; save the file as UTF-8"
+        raise InvalidProblem(f"{name}:{line}: {why}") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_stream(stream: BinaryIO, name: str, most: int) -> bytes:
+    """The content of a stream that may have at most `most` bytes.
+
+    Raises
+    ------
+    InvalidProblem
+        If it cannot be read, or is too large.
+    """
+    try:
+        # Not the size that the system reports: a pipe has none, and a device has no end.
+        content = stream.read(most + 1)
+    except (OSError, ValueError) as error:
+        raise _unread(name, error) from None
+    if len(content) > most:
+        size = f"{most // 2**20} MiB" if most >= 2**20 else f"{most} bytes"
+        raise InvalidProblem(f"{name}: the file is larger than the {size} that are allowed")
+    return content
+
+
+def _unread(name: str, error: Exception) -> InvalidProblem:
+    return InvalidProblem(f"{name}: it cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
 def read_json(path: str | Path) -> Any:
@@ -240,12 +306,9 @@ def read_json(path: str | Path) -> Any:
     InvalidPlan
         If it cannot be read, is too large or is not JSON.
     """
-    # The parser of documents is heavy, and most programs that write a file read none.
-    from hcssp.files.problem_file.document import read_bytes
-
     file = str(path)
     try:
-        return json.loads(read_bytes(Path(path), file, LARGEST_FILE), parse_constant=_refuse)
+        return json.loads(read_bytes(Path(path)), parse_constant=_refuse)
     except InvalidProblem as error:
         raise InvalidPlan(error.violations) from None
     except (ValueError, RecursionError) as error:

@@ -22,8 +22,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from hcssp.errors import CannotWrite, HcsspError
-from hcssp.files.atomic import read_json, write_atomically
-from hcssp.files.problem_file.document import Findings, Unreadable, decoded, find_beside, read_bytes
+from hcssp.files.atomic import read_json, read_text, write_atomically
+from hcssp.files.problem_file.document import Unreadable, find_beside
 from hcssp.serve.api import SavedSession, checked
 from hcssp.serve.parameters import OUT_OF_MEMORY, ServeParameters
 
@@ -749,7 +749,7 @@ class Sessions:
     def read(self, name: str) -> str:
         """The text of a problem file of the folder."""
         path = self._found(name, PROBLEM_SUFFIXES)
-        return decoded(read_bytes(path, name, self.limits.body_bytes), Findings(name))
+        return read_text(path, self.limits.body_bytes, name)
 
     def site(self, name: str, content: str | None) -> str:
         """The map of a robot fleet: the path of a file of the folder, or a name if the content is known."""

@@ -133,7 +133,7 @@ def test_a_mistake_in_a_csv_table(tmp_path: Path, change: str, to: str, says: st
 
 def test_a_csv_table_that_is_not_utf_8(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(b"state\n\xe9")
-    with pytest.raises(InvalidProblem, match=r"^\S*t\.csv:2: byte 0xe9 is not UTF-8"):
+    with pytest.raises(InvalidProblem, match=r"slide\.file: \S*t\.csv:2: byte 0xe9 is not UTF-8"):
         load_text(PROBLEM.replace("FILE", "t.csv"), tmp_path)
 
 

@@ -30,9 +30,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from hcssp.errors import InvalidProblem
+from hcssp.files.atomic import read_text
 from hcssp.files.problem_file.arithmetic import NO_PARAMETERS, Parameters
 
 MOST_FINDINGS = 25
@@ -168,67 +169,11 @@ class Limits:
     transitions: int = 80_000_000
 
 
-def read_bytes(path: Path, name: str, most: int) -> bytes:
-    """The content of a file that may have at most `most` bytes.
-
-    Raises
-    ------
-    InvalidProblem
-        If there is no such file, it cannot be read, or it is too large.
-    """
-    try:
-        with path.open("rb") as stream:
-            return read_stream(stream, name, most)
-    except FileNotFoundError:
-        raise InvalidProblem(f"{name}: there is no such file") from None
-    except (OSError, ValueError) as error:
-        raise _unread(name, error) from None
-
-
-def read_stream(stream: BinaryIO, name: str, most: int) -> bytes:
-    """The content of a stream that may have at most `most` bytes.
-
-    Raises
-    ------
-    InvalidProblem
-        If it cannot be read, or is too large.
-    """
-    try:
-        # Not the size that the system reports: a pipe has none, and a device has no end.
-        content = stream.read(most + 1)
-    except (OSError, ValueError) as error:
-        raise _unread(name, error) from None
-    if len(content) > most:
-        raise InvalidProblem(f"{name}: the file is larger than the {_size(most)} that are allowed")
-    return content
-
-
-def _unread(name: str, error: Exception) -> InvalidProblem:
-    reason = getattr(error, "strerror", None) or str(error)
-    return InvalidProblem([f"{name}: it cannot be read: {reason}"])
-
-
-def decoded(content: bytes, findings: Findings, file: str | None = None) -> str:
-    """The text of a file, which must be UTF-8; a byte order mark is forgotten, as are carriage returns."""
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        findings.fatal(
-            line, "", f"byte {content[error.start]:#04x} is not UTF-8; save the file as UTF-8", file
-        )
-    return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _size(count: int) -> str:
-    return f"{count // 2**20} MiB" if count >= 2**20 else f"{count} bytes"
-
-
 class Unreadable(Exception):
     """A file beside a problem file cannot be read; the message says why."""
 
 
-def read_beside(folder: Path, name: str, limits: Limits, findings: Findings) -> tuple[str, str]:
+def read_beside(folder: Path, name: str, limits: Limits) -> tuple[str, str]:
     """What to call a file beside a problem file, and its text; it must lie in `folder` or below.
 
     Raises
@@ -238,10 +183,9 @@ def read_beside(folder: Path, name: str, limits: Limits, findings: Findings) -> 
     """
     path = find_beside(folder, name)
     try:
-        content = read_bytes(path, str(path), limits.table_bytes)
+        return str(path), read_text(path, limits.table_bytes)
     except InvalidProblem as error:
         raise Unreadable("; ".join(error.violations)) from error
-    return str(path), decoded(content, findings, str(path))
 
 
 def find_beside(folder: Path, name: str) -> Path:

@@ -37,18 +37,16 @@ from hcssp.errors import (
     UnsupportedProblem,
     did_you_mean,
 )
+from hcssp.files.atomic import decoded, read_stream, read_text
 from hcssp.files.problem_file.arithmetic import NO_PARAMETERS, Parameters, Settings, computed
 from hcssp.files.problem_file.document import (
     Field,
     Findings,
     Limits,
     Unreadable,
-    decoded,
     is_json,
     parse_document,
     read_beside,
-    read_bytes,
-    read_stream,
 )
 from hcssp.files.problem_file.format import (
     FORMAT,
@@ -525,7 +523,7 @@ def load(
     source = Path(path)
     findings = Findings(str(path))
     bounded = limits or Limits()
-    text = decoded(read_bytes(source, str(source), bounded.document_bytes), findings)
+    text = read_text(source, bounded.document_bytes)
     json = source.suffix.lower() == ".json"
     return _whole(text, json, findings, source, source.parent, bounded, {**(parameters or {}), **settings})
 
@@ -539,7 +537,7 @@ def load_parameters(path: str | Path, parameters: Mapping[str, Number] | None = 
         As for :func:`load`.
     """
     source, findings, limits = Path(path), Findings(str(path)), Limits()
-    text = decoded(read_bytes(source, str(source), limits.document_bytes), findings)
+    text = read_text(source, limits.document_bytes)
     tree = parse_document(text, findings, limits, json=source.suffix.lower() == ".json")
     found = _parameters(Field.root(tree, findings), NO_PARAMETERS, Settings.given(parameters))
     return dict(found.values)
@@ -561,7 +559,7 @@ def load_stream(
     """
     bounded = limits or Limits()
     findings = Findings("standard input")
-    text = decoded(read_stream(stream, findings.file, bounded.document_bytes), findings)
+    text = decoded(read_stream(stream, findings.file, bounded.document_bytes), findings.file)
     # No file name says which it is, and every JSON document that is a problem begins with a brace.
     json = text.lstrip().startswith("{") and is_json(text)
     return _whole(text, json, findings, None, Path(folder), bounded, parameters)
@@ -757,7 +755,7 @@ def _load_beside(
 ) -> HCSSP | None:
     """The problem in a file beside another one; None, and the mistakes noted, if it is not sound."""
     try:
-        path, text = read_beside(folder, name, limits, where.findings)
+        path, text = read_beside(folder, name, limits)
     except Unreadable as error:
         where.wrong(str(error))
         return None

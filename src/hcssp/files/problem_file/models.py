@@ -743,7 +743,7 @@ class ActivityReader:
             part.where("constants").wrong("a table has no constants; only models of PRISM and JANI do")
         findings = part.place.findings
         try:
-            file, text = read_beside(self._folder, part.file, self._limits, findings)
+            file, text = read_beside(self._folder, part.file, self._limits)
         except Unreadable as error:
             part.where("file").wrong(str(error))
             return None
