@@ -12,9 +12,9 @@ def test_one_violation_is_told_as_it_is_and_several_as_a_list() -> None:
 
 def test_an_unknown_name_suggests_the_nearest() -> None:
     assert str(UnknownName("method", "exat", ["exact", "anytime"])) == (
-        "there is no method 'exat'; did you mean 'exact'? there are: anytime, exact"
+        "there is no method 'exat'; did you mean 'exact'? available: anytime, exact"
     )
-    assert str(UnknownName("method", "magic", ())) == "there is no method 'magic'; there are: none"
+    assert str(UnknownName("method", "magic", ())) == "there is no method 'magic'; available: none"
 
 
 def test_of_very_many_names_some_are_listed_and_none_is_guessed() -> None:
@@ -22,5 +22,5 @@ def test_of_very_many_names_some_are_listed_and_none_is_guessed() -> None:
     assert "did you mean 'room-0" in some
     assert some.endswith(", room-0076 and 94 more")
     many = str(UnknownName("state", "room-7", (f"room-{number:04}" for number in range(6000))))
-    assert many.startswith("there is no state 'room-7'; there are: room-0000, ")
+    assert many.startswith("there is no state 'room-7'; available: room-0000, ")
     assert many.endswith(", room-0029 and 5970 more")

@@ -167,7 +167,7 @@ class UnknownName(HcsspError):
         there_are = ", ".join(shown) or "none"
         if len(names) > len(shown):
             there_are += f" and {len(names) - len(shown)} more"
-        super().__init__(f"there is no {kind} {name!r}{guess} there are: {there_are}")
+        super().__init__(f"there is no {kind} {name!r}{guess} available: {there_are}")
 
 
 def looked_up(kind: str, name: str, known: Mapping[str, Known]) -> Known:

@@ -13,7 +13,7 @@ SOLVE = ["solve", "small-building"]
         (["solve", "evacuatoin"], "there is no problem 'evacuatoin'; did you mean 'evacuation'?"),
         (
             ["solve", "zzz"],
-            "there is no problem 'zzz'; there are: aircraft, campus, delivery,",
+            "there is no problem 'zzz'; available: aircraft, campus, delivery,",
         ),
         (["slove", "evacuation"], "there is no command 'slove'; did you mean 'solve'?"),
         ([*SOLVE, "--method", "exakt"], "there is no method 'exakt'; did you mean 'exact'?"),

@@ -104,7 +104,7 @@ def test_nothing_is_left(capsys: pytest.CaptureFixture[str], plan: str) -> None:
 
 def test_what_is_no_place(capsys: pytest.CaptureFixture[str], plan: str) -> None:
     assert main(["replan", "small-building", plan, "--at", "a", "b", "c", "--quiet"]) == 2
-    assert "there is no event or activity 'a b c'; there are: at-door" in capsys.readouterr().err
+    assert "there is no event or activity 'a b c'; available: at-door" in capsys.readouterr().err
     assert main(["replan", "small-building", plan, "--at", "hall", "--quiet"]) == 2
     assert "no event or activity 'hall'" in capsys.readouterr().err
     assert main(["replan", "small-building", plan, "--at", "go-to-door", "--quiet"]) == 2

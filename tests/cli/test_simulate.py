@@ -83,7 +83,7 @@ def test_the_simulation_in_words(capsys: pytest.CaptureFixture[str], plan: str) 
     assert "damage above 2: " in printed.out
     assert "At event 'start' the plan chooses go-to-door: " in printed.out
     assert "It reaches 'exit'." in printed.out
-    assert "In all: time " in printed.out
+    assert "Total: time " in printed.out
 
 
 def test_a_probability_has_no_percentiles(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

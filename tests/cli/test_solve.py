@@ -240,7 +240,7 @@ def test_the_plan_in_words(capsys: pytest.CaptureFixture[str], plan: Plan) -> No
     assert ["go-to-door", "1.0000", "6.8995", "24.9%", "1.4794", "78.0%"] in rows
     # A fifth of the time, 5.52 each time.
     assert ["return-to-E", "0.2000", "5.5199", "4.0%", "0.6496", "6.8%"] in rows
-    assert ["in", "all", "27.7191", "1.8969"] in rows
+    assert ["total", "27.7191", "1.8969"] in rows
 
 
 @pytest.mark.parametrize("arguments", [["--gap", "0.5"], ["--method", "budget-allocation", "--gap", "0.4"]])

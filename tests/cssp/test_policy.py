@@ -43,8 +43,8 @@ def test_actions_come_back_by_name() -> None:
 def test_a_state_that_there_is_not_is_named_with_the_nearest() -> None:
     with pytest.raises(UnknownName) as raised:
         walk().action("atic")
-    assert str(raised.value) == "there is no state 'atic'; did you mean 'attic'? there are: attic, home, out"
-    with pytest.raises(UnknownName, match=r"^there is no state 'moon'; there are: attic, home, out$"):
+    assert str(raised.value) == "there is no state 'atic'; did you mean 'attic'? available: attic, home, out"
+    with pytest.raises(UnknownName, match=r"^there is no state 'moon'; available: attic, home, out$"):
         walk().action("moon")
 
 

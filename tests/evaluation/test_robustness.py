@@ -149,18 +149,18 @@ def test_the_largest_bearable_share_has_a_closed_form() -> None:
     problem, policy = trying(0.5, bound=5.0)
     found = robustness(problem, policy, 0.1)
     assert found.keeps_bounds()
-    assert found.bearable[0] == pytest.approx(0.2, rel=2e-3)
+    assert found.margins[0] == pytest.approx(0.2, rel=2e-3)
     assert not robustness(problem, policy, 0.25).keeps_bounds()
-    assert robustness(problem, policy, 0.25).bearable[0] == pytest.approx(0.2, rel=2e-3)
+    assert robustness(problem, policy, 0.25).margins[0] == pytest.approx(0.2, rel=2e-3)
 
 
 def test_a_bound_that_is_used_up_bears_nothing_and_one_that_cannot_be_reached_everything() -> None:
     problem, policy = trying(0.5, bound=4.0)
-    assert robustness(problem, policy, 0.1).bearable[0] < 1e-8
-    assert robustness(problem.with_bounds(damage=3.0), policy, 0.1).bearable[0] == 0.0
+    assert robustness(problem, policy, 0.1).margins[0] < 1e-8
+    assert robustness(problem.with_bounds(damage=3.0), policy, 0.1).margins[0] == 0.0
     certain, policy = trying(1.0, bound=2.0)
     found = robustness(certain, policy, 0.5)
-    assert found.bearable[0] == inf
+    assert found.margins[0] == inf
     assert found.worst == pytest.approx(found.expected)
 
 
@@ -221,7 +221,7 @@ def test_what_counts_a_probability_is_as_wrong_as_probabilities_are() -> None:
     assert found.worst[1] == pytest.approx(0.22 / 0.49)
     assert found.keeps_bounds()
     # 0.2 (1 + x) of it and of 0.3 (1 - x), which is 0.45.
-    assert found.bearable[0] == pytest.approx(0.025 / 0.245, rel=2e-3)
+    assert found.margins[0] == pytest.approx(0.025 / 0.245, rel=2e-3)
     told = {(each.successor, each.figure): each.change for each in found.influences[1]}
     (change,) = [value for (where, _), value in told.items() if where == ("problem", "dead")]
     # One percent of 0.2 more, and the others less in proportion: 0.202 of 0.202 and 0.29925.
@@ -238,7 +238,7 @@ def test_what_may_happen_again_counts_once_in_the_worst_case_too() -> None:
     problem = with_probability(plan.build(), "crash", of="wreck", at_most=0.12)
     found = robustness(problem, solve(problem).policy, within=0.1)
     assert (found.expected[1], found.worst[1]) == pytest.approx((0.1, 0.11))
-    assert found.bearable[0] == pytest.approx(0.2, rel=2e-3)
+    assert found.margins[0] == pytest.approx(0.2, rel=2e-3)
 
 
 def test_a_limit_is_about_executions_however_likely_they_are() -> None:
@@ -259,7 +259,7 @@ def test_a_limit_is_about_executions_however_likely_they_are() -> None:
     # Two tries are expected in an execution, 1 / 0.45 at the worst, and 2.5 at an error of a fifth.
     limit = found.cost_names.index("house/damage")
     assert found.keeps_bounds()
-    assert found.bearable[limit - 1] == pytest.approx(0.2, rel=2e-3)
+    assert found.margins[limit - 1] == pytest.approx(0.2, rel=2e-3)
     # Told as in the flat problem: what is spent, and the limit for what is not executed.
     assert found.expected[limit] == pytest.approx(0.4 * 2.0 + 0.6 * 2.5)
     assert found.worst[limit] == pytest.approx(2.5 + 0.36 * (1 / 0.45 - 2.5))

@@ -216,7 +216,7 @@ def test_constants_labels_and_several_lines(courier: Path, capsys: pytest.Captur
     assert main([*command, "three"]) == 2
     assert 'line 6, column 25: [F<=3 "there"]: bounds on the number of steps' in capsys.readouterr().err
     assert main([*command, "four"]) == 2
-    assert "there are: one, three, two" in capsys.readouterr().err
+    assert "available: one, three, two" in capsys.readouterr().err
 
 
 @has_storm

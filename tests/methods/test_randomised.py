@@ -216,7 +216,7 @@ def test_what_deterministic_plans_prove_is_not_taken_over() -> None:
 
 def test_a_run_for_deterministic_plans_says_what_being_deterministic_costs() -> None:
     text = str(solve(small_building(bound=2.0)))
-    assert ": to be deterministic costs 2.365 (8.54%)" in text
+    assert "; determinism costs 2.365 (8.54%)" in text
 
 
 def test_methods_of_other_policies_are_refused() -> None:

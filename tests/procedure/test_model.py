@@ -52,8 +52,8 @@ def test_names_lead_to_indices() -> None:
     assert problem.activity_index("leave") == 1
     with pytest.raises(UnknownName) as caught:
         problem.event_index("hal")
-    assert str(caught.value) == "there is no event 'hal'; did you mean 'hall'? there are: hall, out, start"
-    with pytest.raises(UnknownName, match=r"^there is no activity 'exit'; there are: cross, leave$"):
+    assert str(caught.value) == "there is no event 'hal'; did you mean 'hall'? available: hall, out, start"
+    with pytest.raises(UnknownName, match=r"^there is no activity 'exit'; available: cross, leave$"):
         problem.activity_index("exit")
 
 

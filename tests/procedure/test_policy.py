@@ -89,7 +89,7 @@ def test_where_the_policy_never_goes_nothing_is_chosen_or_done() -> None:
 def test_names_that_there_are_not_are_told_with_the_nearest() -> None:
     policy = split()
     with pytest.raises(
-        UnknownName, match=r"^there is no event 'hal'; did you mean 'hall'\? there are: hall, out"
+        UnknownName, match=r"^there is no event 'hal'; did you mean 'hall'\? available: hall, out"
     ):
         policy.choice("hal")
     with pytest.raises(UnknownName, match=r"^there is no activity 'chose'; did you mean 'choose'\?"):

@@ -52,7 +52,7 @@ def test_units_are_told_by_robust_and_check(tmp_path: Path, capsys: pytest.Captu
     assert main(["robust", path, plan, "-q", "--most", "1"]) == 1
     robust = capsys.readouterr().out
     assert "  time (s)" in robust
-    assert "What damage (hp) is most sensitive to" in robust
+    assert "Largest sensitivities of damage (hp)" in robust
     assert "  damage (hp): kept as long as" in robust
     assert main(["check", path, proof, "-q"]) == 0
     checked = capsys.readouterr().out

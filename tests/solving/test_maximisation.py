@@ -351,12 +351,12 @@ def test_a_file_says_what_to_maximise_and_words_speak_of_it(
     words = plan_in_words(plan)
     assert "problem: greatest expected gold, wear at most 4" in words
     assert "the best deterministic plan has an expected gold of 2" in words
-    assert "this plan is the best there is, to six digits" in words
+    assert "this plan is optimal to six digits" in words
     assert "wear: 2 expected, at most 4 allowed; price 1 (gold gained per additional unit" in words
     solved = plan.as_procedure()
     told = what_it_costs(solved.problem, {name: plan.cost(name) for name in ("gold missed", "gold", "wear")})
     assert told.startswith("This plan has an expected gold of 2")
-    assert "expected gold of 2.000000; this plan is the best there is" in what_is_proven(plan)
+    assert "expected gold of 2.000000; this plan is optimal" in what_is_proven(plan)
     loose = replace(plan, proof=hcssp.extend.Interval(3.0, plan.upper_bound))
     assert "feasible; its gold could be greater by at most 1.0" in plan_in_words(loose)
     assert "greater by at most 1.0" in what_is_proven(loose)
@@ -393,7 +393,7 @@ def test_no_command_speaks_of_what_is_missed(tmp_path: Path, capsys: pytest.Capt
     assert "at most 2.0000   incumbent 2.0000" in main_progress(file, capsys)
     # Half of the digs are followed by another: at the worst 0.4 of them, each worth 1.
     assert "gold         2      1.6667" in told["robust"]
-    assert "proven: not above" in told["why"]
+    assert "upper bound" in told["why"]
     assert "has an expected gold above 2.00000" in told["check"]
     assert "greatest expected gold as the bound on wear grows" in told["curve"]
     assert csv.read_text(encoding="utf-8").splitlines()[0].endswith(",reward,reward_at_most")
@@ -426,9 +426,9 @@ def test_the_parts_of_a_profit_are_told_beside_it(capsys: pytest.CaptureFixture[
     assert plan.reward is not None
     words = plan_in_words(plan)
     assert "greatest expected reward" in words
-    (line,) = [line for line in words.splitlines() if line.startswith("  in all")]
+    (line,) = [line for line in words.splitlines() if line.startswith("  total")]
     # The reward, then wear, then gold; the method allocates no budgets.
-    assert line.split() == ["in", "all", "2.0000", "2.0000", "2.0000"]
+    assert line.split() == ["total", "2.0000", "2.0000", "2.0000"]
     found = hcssp.robustness(plan.problem, plan.policy, within=0.2)
     assert (found.cost_names, found.greatest) == (("reward", "wear", "gold"), True)
     assert found.worst.tolist() == pytest.approx([2 - 1 / 3, 2.5, 2.5])

@@ -86,7 +86,7 @@ def test_alternatives_against_all_policies(seed: int, kind: dict[str, bool]) -> 
                 assert found.best.lower_bound <= forced[0] + 1e-9
                 assert found.best.keeps_bounds()
                 taken = found.best.policy.rows[state]
-                assert taken == row or found.comes_there == 0.0
+                assert taken == row or found.reach_probability == 0.0
             completed = rows if not found.best.found else np.where(rows == -1, found.best.policy.rows, rows)
             expected = once_by_remembering(problem, completed, state, row)
             if expected is None:
@@ -156,17 +156,15 @@ def reasons(plan: Plan) -> Reasons:
 def test_a_cell_is_named_in_several_ways(plan: Plan, reasons: Reasons) -> None:
     for at in (("go-to-door", (2, 2)), "go-to-door: (2, 2)"):
         assert why(plan, at, best=False).chosen == reasons.chosen == "south"
-    assert why(plan, "start", best=False).comes_there == 1.0
+    assert why(plan, "start", best=False).reach_probability == 1.0
 
 
 def test_it_is_told_in_words(reasons: Reasons) -> None:
     told = str(reasons)
-    assert (
-        "At go-to-door, (2, 2), which it reaches with a probability of 23.15%, the plan takes south." in told
-    )
-    assert "If one deviated there once, and then followed the plan" in told
+    assert "At go-to-door, (2, 2), reached with probability 23.15%, the plan takes south." in told
+    assert "Take the alternative once, then follow the plan" in told
     assert "  north (*)  28.4965  2.1139" in told
-    assert "The best plan that keeps the bounds and always does so there" in told
+    assert "Always take the alternative: the best plan that keeps the bounds" in told
     assert "(*) breaks a bound" in told
 
 
@@ -203,11 +201,11 @@ def test_the_command(tmp_path: Path, plan: Plan, capsys: pytest.CaptureFixture[s
     plan.save(path)
     assert main(["why", "small-building", str(path), "--at", "start", "-q", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["chosen"], told["comes_there"]) == ("go-to-door", 1.0)
+    assert (told["chosen"], told["reach_probability"]) == ("go-to-door", 1.0)
     (alternative,) = told["alternatives"]
     assert alternative["action"] == "go-to-E"
     assert alternative["once_keeps_bounds"] is False
     assert alternative["best"]["upper_bound"] == pytest.approx(39.34037436)
     assert alternative["best"]["lower_bound"] <= alternative["best"]["upper_bound"]
     assert main(["why", "small-building", str(path), "--at", "hallway", "-q", "--time-limit", "600"]) == 0
-    assert "There is nothing else to do." in capsys.readouterr().out
+    assert "There is no alternative." in capsys.readouterr().out

@@ -379,14 +379,14 @@ def comparison_summary(measurements: Sequence[Measurement], style: Style) -> str
         blocks.append(style.strong("Repeated runs: medians, and quartiles in parentheses"))
         blocks.append(aligned(spread_table(measurements)))
     else:
-        blocks.append(style.strong("How many times longer than ours the others take"))
+        blocks.append(style.strong("Solving times, as multiples of ours"))
         blocks.append(aligned(ratio_table(measurements)))
     claims = claims_of(measurements)
     if claims:
         blocks.append(f"{claims}; --fresh measures them again.")
     missing = sorted({each.note for each in measurements if each.status == "missing"})
     blocks.append(
-        "'>' says that there was no answer in time, 'no' that such problems are not taken.\n"
+        "'>': no answer within the time limit. 'no': the solver does not support such problems.\n"
         "'Randomised' is the time for the best randomised policy, an easier question."
         + "".join(f"\nLeft out: {note}." for note in missing)
     )

@@ -1,4 +1,4 @@
-r"""How wrong the probabilities may be: the worst case of a plan, and what it is most sensitive to.
+r"""Robustness to wrong probabilities: the worst case of a plan, and its largest sensitivities.
 
 Problem: a fixed policy, and probabilities that are known only up to a share :math:`x` of themselves. Each row
 of the policy may have any probabilities in :math:`[(1 - x) p, (1 + x) p]` that sum to one, whatever the other
@@ -60,7 +60,7 @@ LARGEST_SHARE = 1.0 - 2.0**-10
 """Shares are looked for below one, where every probability stays positive."""
 
 SHARE_PRECISION = 1e-3
-"""How precisely the largest bearable share is found, relative to itself."""
+"""How precisely the largest margin is found, relative to itself."""
 
 LEAST_SHARE = 1e-9
 """A smaller share is reported as 0: the plan uses its whole bound."""
@@ -222,7 +222,7 @@ class Nature:
             chosen = np.where(better[self._row], worst_case, chosen)
         raise OutOfPrecision(f"the worst case was not found within {MAX_ITERATIONS} iterations")
 
-    def bearable(self, cost: int, limit: float, known: tuple[float, float]) -> float:
+    def margin(self, cost: int, limit: float, known: tuple[float, float]) -> float:
         """The largest share within which a cost stays within its limit; `known` is a share and its worst."""
         if self.worst(cost, 0.0) > limit:
             return 0.0
@@ -395,18 +395,18 @@ class Robustness(Card):
     within
         The share of itself by which every probability may be wrong.
     cost_names, bounds
-        Of the problem. Where a reward is maximised, its name stands first, in place of what is missed of it.
+        The names of the costs of the problem; where a reward is maximised, the reward is first.
     expected
         The expected costs if no probability is wrong.
     worst
         The largest expectation of each cost, over all probabilities within the share; of a reward, the least.
-    bearable
-        For each bound, the largest share within which it is kept; ``inf`` if every share below one is borne,
-        and 0 if none is.
+    margins
+        For each bound, the largest share within which it is kept; ``inf`` if it is kept for every share
+        below one, 0 if for none.
     influences
         For each cost, the figures it is most sensitive to, the strongest first.
     greatest
-        Whether the first is a reward, which is to be as great as possible.
+        Whether the first is a reward that is maximised.
     parameters
         For each cost, how it changes with the parameters of the problem's file, the strongest first; empty
         where they are not known. See :func:`parameter_influences`.
@@ -417,7 +417,7 @@ class Robustness(Card):
     bounds: FloatArray
     expected: FloatArray
     worst: FloatArray
-    bearable: FloatArray
+    margins: FloatArray
     influences: tuple[tuple[Influence, ...], ...]
     greatest: bool = False
     parameters: tuple[tuple[Influence, ...], ...] = ()
@@ -478,16 +478,16 @@ def robustness(
     bounds = np.asarray(problem.bounds)[aim.kept]
     expected = nature.expected()
     worst = np.array([nature.worst(cost, within) for cost in range(len(aim.names))])
-    bearable = np.array(
+    margins = np.array(
         [
-            nature.bearable(1 + index, float(limit), (within, float(worst[1 + index])))
+            nature.margin(1 + index, float(limit), (within, float(worst[1 + index])))
             for index, limit in enumerate(tolerated(bounds))
         ]
     )
     if aim.greatest:
         worst[0] = -worst[0]
     found = nature.influences(most)
-    return Robustness(within, aim.names, bounds, expected, worst, bearable, found, aim.greatest)
+    return Robustness(within, aim.names, bounds, expected, worst, margins, found, aim.greatest)
 
 
 def influences(

@@ -246,11 +246,11 @@ def robustness_html(found: Robustness) -> str:
             found.expected,
             found.worst,
             (inf, *found.bounds),
-            (None, *found.bearable),
+            (None, *found.margins),
             strict=True,
         )
     ]
-    heading = f"If every probability may be wrong by {100 * found.within:.3g}% of itself"
+    heading = f"If every probability may be wrong by a relative {100 * found.within:.3g}%"
     return card(heading, ("cost", "expected", "worst case", "at most", "kept up to an error of"), rows)
 
 

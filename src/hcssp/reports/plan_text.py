@@ -134,7 +134,7 @@ def randomised_optimum(plan: Plan) -> str:
         return f"a randomised policy reaches {rounded(own, 6)}; {below}"
     stated = f"the best randomised policy reaches {rounded(own, 6)}"
     if plan.status is Status.OPTIMAL and plan.reward is None and (lost := plan.upper_bound - reached) > 0.0:
-        stated += f": to be deterministic costs {rounded(lost, 3)} ({percent(lost / plan.upper_bound)})"
+        stated += f"; determinism costs {rounded(lost, 3)} ({percent(lost / plan.upper_bound)})"
     return stated
 
 
@@ -757,7 +757,7 @@ def _activities(plan: ProcedurePlan) -> str:
         header += [plan.problem.called(constraint.name), *(["allocated"] if allocated else []), "share"]
     measures = [Measure.of(plan.problem, constraint.name) for constraint in constraints]
     rows = [header, *(_row(activity, aim, cost, constraints, measures, allocated) for activity in executed)]
-    total = ["in all", "", in_table(cost), ""]
+    total = ["total", "", in_table(cost), ""]
     for constraint in constraints:
         stated = Measure.of(plan.problem, constraint.name)
         total += [stated.in_table(constraint.expected), *[""] * (1 + allocated)]
@@ -895,7 +895,7 @@ def _quality(plan: Plan, aim: Aim) -> str:
     reward = plan.reward
     if reward is not None:
         if reward.gap <= OPTIMALITY_TOLERANCE:
-            return "the best there is, to six digits"
+            return "optimal to six digits"
         missing = rounded_up(reward.at_most - reward.value, 3)
         return f"feasible; its {aim.name} could be greater by at most {missing}"
     if plan.status is Status.OPTIMAL:

@@ -190,8 +190,8 @@ def robustness_document(found: Robustness) -> dict[str, Any]:
                 for each in found.parameters[index]
             ]
         if index:
-            # JSON knows no infinity: every share below one is borne.
-            costs[name]["bearable"] = min(float(found.bearable[index - 1]), 1.0)
+            # JSON knows no infinity: the margin is at most one.
+            costs[name]["margin"] = min(float(found.margins[index - 1]), 1.0)
     return {"within": found.within, "keeps_bounds": found.keeps_bounds(), "costs": costs}
 
 
@@ -206,29 +206,29 @@ def robustness_in_words(title: str, found: Robustness, problem: HCSSP, style: St
         rows.append([measure.name, *map(measure.rounded, figures), bound])
     blocks = [
         style.strong(title),
-        style.strong(f"If every probability may be wrong by {share} of itself") + "\n" + aligned(rows),
+        style.strong(f"If every probability may be wrong by a relative {share}") + "\n" + aligned(rows),
     ]
     verdicts = [
-        f"  {measure.name}: {_verdict(float(bearable))}"
-        for measure, bearable in zip(measures[1:], found.bearable, strict=True)
+        f"  {measure.name}: {_verdict(float(margin))}"
+        for measure, margin in zip(measures[1:], found.margins, strict=True)
     ]
     if verdicts:
         blocks.append(style.strong("Bounds") + "\n" + "\n".join(verdicts))
     parameters = found.parameters or ((),) * len(measures)
     for measure, settable, influences in zip(measures, parameters, found.influences, strict=True):
         if influences or settable:
-            heading = style.strong(f"What {measure.name} is most sensitive to")
+            heading = style.strong(f"Largest sensitivities of {measure.name}")
             lines = [f"  {influence_in_words(each, measure)}" for each in (*settable, *influences)]
-            blocks.append(heading + " (change if the figure were 1% larger)\n" + "\n".join(lines))
+            blocks.append(heading + " (change if the figure is 1% larger)\n" + "\n".join(lines))
     return "\n\n".join(blocks)
 
 
-def _verdict(bearable: float) -> str:
-    if bearable == inf:
+def _verdict(margin: float) -> str:
+    if margin == inf:
         return "kept, however wrong the probabilities are"
-    if bearable == 0.0:
-        return "used up: no error is borne"
-    return f"kept as long as no probability is wrong by more than {_share_percent(bearable)} of itself"
+    if margin == 0.0:
+        return "no margin: any error may break it"
+    return f"kept as long as no probability is wrong by more than a relative {_share_percent(margin)}"
 
 
 def _share_percent(share: float) -> str:
@@ -405,7 +405,7 @@ def _narrated(legs: Sequence[Leg], aim: Aim) -> str:
     if len(legs) > _MOST_LEGS:
         paragraphs.append(f"  ... and {len(legs) - _MOST_LEGS:,} more events.")
     in_all = ", ".join(f"{name} {value:g}" for name, value in totals.items())
-    paragraphs.append(f"  In all: {in_all or 'nothing'}.")
+    paragraphs.append(f"  Total: {in_all or 'nothing'}.")
     return "\n".join(paragraphs)
 
 
@@ -511,17 +511,19 @@ def _measures(reasons: Reasons) -> tuple[Aim, list[Measure]]:
 
 def reasons_title(reasons: Reasons) -> str:
     """What the plan does at a place."""
-    comes = "which it always reaches" if reasons.comes_there > 1.0 - 1e-12 else _comes(reasons.comes_there)
-    return f"At {reasons.place}, {comes}, the plan takes {reasons.chosen}."
+    probability = reasons.reach_probability
+    is_certain = probability > 1.0 - 1e-12
+    reached = "always reached" if is_certain else f"reached with probability {_share(probability)}"
+    return f"At {reasons.place}, {reached}, the plan takes {reasons.chosen}."
 
 
 def reasons_in_words(reasons: Reasons, style: Style | None = None) -> str:
     """What ``hcssp why`` prints for people."""
     emphasis = style or Style()
     if not reasons.alternatives:
-        return f"{emphasis.strong(reasons_title(reasons))}\n\nThere is nothing else to do."
+        return f"{emphasis.strong(reasons_title(reasons))}\n\nThere is no alternative."
     (aim, measures), (once, notes) = _measures(reasons), reasons_table(reasons)
-    heading = emphasis.strong("If one deviated there once, and then followed the plan")
+    heading = emphasis.strong("Take the alternative once, then follow the plan")
     blocks = [
         emphasis.strong(reasons_title(reasons)),
         "\n  ".join([f"{heading}\n{aligned(once)}", *notes]),
@@ -529,18 +531,14 @@ def reasons_in_words(reasons: Reasons, style: Style | None = None) -> str:
     if any(each.best.found or each.best.lower_bound > -inf for each in reasons.alternatives):
         # Otherwise they were not computed.
         (_, (chosen, *figures), *_) = once
-        own = [proven_limit(aim, reasons.plan.lower_bound), _share(reasons.comes_there)]
-        best = [["", *once[0][1:], f"proven: not {'above' if aim.greatest else 'below'}", "comes there"]]
+        own = [proven_limit(aim, reasons.plan.lower_bound), _share(reasons.reach_probability)]
+        best = [["", *once[0][1:], f"{'upper' if aim.greatest else 'lower'} bound", "reached"]]
         best += [[chosen, *figures, *own], *(_forced(each, aim, measures) for each in reasons.alternatives)]
-        heading = emphasis.strong("The best plan that keeps the bounds and always does so there")
+        heading = emphasis.strong("Always take the alternative: the best plan that keeps the bounds")
         blocks.append(f"{heading}\n{aligned(best)}")
         if chosen.endswith("(*)"):
             blocks[-1] += "\n  (*) the plan itself, which breaks a bound"
     return "\n\n".join(blocks)
-
-
-def _comes(probability: float) -> str:
-    return f"which it reaches with a probability of {_share(probability)}"
 
 
 def _share(probability: float) -> str:
@@ -567,10 +565,10 @@ def _forced(alternative: Alternative, aim: Aim, measures: Sequence[Measure]) -> 
     best = alternative.best
     proven = proven_limit(aim, best.lower_bound)
     if not best.found:
-        none = "there is none" if best.status is Status.INFEASIBLE else "none found"
+        none = "no plan" if best.status is Status.INFEASIBLE else "none found"
         return [alternative.action, none, *("" for _ in measures[1:]), proven, ""]
     figures = _figures(measures, aim.reported(reported_costs(best)))
-    return [alternative.action, *figures, proven, _share(alternative.comes_there)]
+    return [alternative.action, *figures, proven, _share(alternative.reach_probability)]
 
 
 def _reward(plan: ProcedurePlan) -> dict[str, Any]:
@@ -589,7 +587,7 @@ def reasons_document(reasons: Reasons) -> dict[str, Any]:
         "at": reasons.place,
         "chosen": reasons.chosen,
         "keeps_bounds": reasons.plan.keeps_bounds(),
-        "comes_there": plain(reasons.comes_there),
+        "reach_probability": plain(reasons.reach_probability),
         "costs": named(reported_costs(reasons.plan)),
         "alternatives": [
             {
@@ -602,7 +600,7 @@ def reasons_document(reasons: Reasons) -> dict[str, Any]:
                     "upper_bound": plain(each.best.upper_bound),
                     **_reward(each.best),
                     "costs": named(reported_costs(each.best)) if each.best.found else None,
-                    "comes_there": plain(each.comes_there),
+                    "reach_probability": plain(each.reach_probability),
                 },
             }
             for each in reasons.alternatives

@@ -586,7 +586,7 @@ def checked(value: Any, shape: Any, where: str = "") -> Any:
         for name in value:
             if name not in known:
                 there_are = ", ".join(known) or "none"
-                raise BadRequest(f"{_at(where, name)}: there is no such key; there are: {there_are}")
+                raise BadRequest(f"{_at(where, name)}: there is no such key; available: {there_are}")
         for name, (_, needed) in known.items():
             if needed and name not in value:
                 raise BadRequest(f"{_at(where, name)}: this key is missing")

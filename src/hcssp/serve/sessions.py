@@ -334,7 +334,7 @@ class Session:
         """
         if number not in self.plans:
             known = ", ".join(map(str, sorted(self.plans))) or "none"
-            raise Refused(404, f"there is no plan {number}; there are: {known}")
+            raise Refused(404, f"there is no plan {number}; available: {known}")
         return self.plans[number]
 
     def subscribe(self) -> Subscriber:

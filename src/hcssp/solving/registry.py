@@ -5,7 +5,7 @@
 >>> find_method("exat")
 Traceback (most recent call last):
     ...
-hcssp.errors.UnknownName: there is no method 'exat'; did you mean 'exact'? there are: anytime,
+hcssp.errors.UnknownName: there is no method 'exat'; did you mean 'exact'? available: anytime,
 budget-allocation, dual, exact, lp, milp
 """
 

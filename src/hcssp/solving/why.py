@@ -57,45 +57,45 @@ class Alternative:
         What it is called.
     once
         The expected costs, the primary first, if it is taken at the first visit and the plan is followed from
-        then on; None if no action is known where that leads, or it would not end. A limit for each execution
-        of a use is stated as what an execution costs, nan if there is none.
+        then on; None if the plan has no action in a state that is reached, or would not end. A limit for each
+        execution of a use is stated as the cost of one execution, nan if there is none.
     keeps_bounds
-        Whether those keep the bounds.
+        Whether these costs keep the bounds.
     best
-        The best plan that always does it there, as far as it was searched for; a plan of the same problem.
-    comes_there
-        The probability that that plan reaches the place; 0 if it avoids it, or there is none.
+        The best plan found that always takes the alternative at this place; a plan of the same problem.
+    reach_probability
+        The probability that this plan reaches the place; 0 if it avoids it, or if no plan was found.
     """
 
     action: str
     once: FloatArray | None
     keeps_bounds: bool
     best: ProcedurePlan
-    comes_there: float
+    reach_probability: float
 
 
 @dataclass(frozen=True, eq=False)
 class Reasons(Card):
-    """Why a plan does what it does at a place.
+    """The alternatives to a plan's decision at a place, and their costs.
 
     Attributes
     ----------
     plan
         The plan, evaluated.
     place
-        What the place is called.
+        The name of the place.
     chosen
-        What the plan does there.
-    comes_there
+        The action or choice that the plan takes there.
+    reach_probability
         The probability that the plan reaches it.
     alternatives
-        What else could be done.
+        The other actions or choices.
     """
 
     plan: ProcedurePlan
     place: str
     chosen: str
-    comes_there: float
+    reach_probability: float
     alternatives: tuple[Alternative, ...]
 
     @property

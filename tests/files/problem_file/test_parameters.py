@@ -144,7 +144,7 @@ def test_what_cannot_be_set_names_the_parameter(given: dict[str, float], told: s
 def test_what_is_declared_nowhere_cannot_be_set() -> None:
     with pytest.raises(UnknownName, match="no parameter 'slop'; did you mean 'slip'"):
         load("room.yaml", slop=0.1)
-    with pytest.raises(UnknownName, match="no parameter 'slip'; there are: none"):
+    with pytest.raises(UnknownName, match="no parameter 'slip'; available: none"):
         load_text(HEAD + REST, parameters={"slip": 1})
 
 

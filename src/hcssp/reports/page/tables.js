@@ -54,7 +54,7 @@ function drawActivities(hosts, plan, choose) {
     return Object.assign(row, { activity: index });
   });
   const inAll = state.level === null ? { cost: plan.costs[primary], usage: plan.costs } : useShare(plan, state.level);
-  hosts.table.replaceChildren(table(head, rows, [state.level === null ? "in all" : `all of ${data.uses[state.level].own}`, "", "", figure(inAll.cost),
+  hosts.table.replaceChildren(table(head, rows, [state.level === null ? "total" : `all of ${data.uses[state.level].own}`, "", "", figure(inAll.cost),
     ...constraints.flatMap((name) => ["", inAll.usage[name] === undefined ? "–" : isChance(name) ? amount(name, inAll.usage[name], figure) : beside(inAll.usage[name], state.level === null ? plan.bounds[name] : null)])]));
   const never = order.filter(({ share }) => !share.executions).map(({ name }) => name);
   hosts.never.textContent = never.length ? `Never executed: ${never.slice(0, 12).join(", ")}${never.length > 12 ? ` and ${never.length - 12} more` : ""}.` : "";

@@ -4,8 +4,8 @@
 what is quick tends to be expensive otherwise. :func:`random_procedure` draws a procedure whose activities are
 such problems: two choices at every event (one at the last if the number of activities is odd), some of which
 skip an event, and a probability of being set back by one.
-The parameter `tightness` says how much the bounds bind. At 0 the cheapest policy just keeps them. At 1 they
-are the costs of a compromise between all constrained costs. There is always a policy that keeps them.
+The parameter `tightness` sets how restrictive the bounds are. At 0 the cheapest policy just keeps them. At 1
+they are the costs of a policy that balances all constrained costs. The problem is always feasible.
 
 >>> random_cssp(seed=3, states=20).num_states
 21

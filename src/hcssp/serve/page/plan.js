@@ -187,7 +187,7 @@ function whyTable({ reasons, words }, where) {
   const names = [data.problem.primary, ...data.problem.constraints], alternatives = reasons?.alternatives ?? [];
   if (!alternatives.length) return html("p", {}, words || `There is no other choice at ${where}.`);
   const row = (name, costs, best) => [{ text: true, content: name }, ...names.map((each) => amount(each, costs?.[each] ?? null, figure)), best];
-  return [html("h3", {}, `At ${where}: ${reasons.chosen}`), html("p", { class: "help" }, "What one deviation costs, followed by the plan; and the best whole plan that always does so there."),
+  return [html("h3", {}, `At ${where}: ${reasons.chosen}`), html("p", { class: "help" }, "The cost of taking the alternative once and then following the plan; and the best plan that always takes it."),
     html("div", { class: "scroll" }, table(["", ...names.map((name) => `${shortened(name, 20)}, once`), `${primary}, best plan`], [row(`${reasons.chosen} (the plan)`, reasons.costs, ""),
       ...alternatives.map(({ action, once, once_keeps_bounds: kept, best }) => row(`${action}${kept === false ? " ✗ breaks a bound" : ""}`, once, best?.costs ? figure(best.costs[primary] ?? best.upper_bound) : best?.status ?? "–"))]))];
 }
@@ -203,9 +203,9 @@ function bestTable({ plans }) {
 
 function robustTable({ robustness, words }) {
   const costs = Object.entries(robustness?.costs ?? {});
-  return [html("h3", {}, `If every probability may be wrong by ${percent(robustness.within)} of itself`),
+  return [html("h3", {}, `If every probability may be wrong by a relative ${percent(robustness.within)}`),
     html("div", { class: "scroll" }, table(["", "expected", "worst case", "at most"], costs.map(([name, each]) => [name, figure(each.expected), figure(each.worst), each.at_most === null ? "–" : given(each.at_most)]))),
-    costs.filter(([, each]) => each.bearable !== undefined && each.bearable !== null).map(([name, each]) => html("p", {}, `The bound on ${name} holds as long as no probability is wrong by more than ${percent(each.bearable)} of itself.`)),
+    costs.filter(([, each]) => each.margin !== undefined && each.margin !== null).map(([name, each]) => html("p", {}, `The bound on ${name} holds as long as no probability is wrong by more than a relative ${percent(each.margin)}.`)),
     html("ul", {}, costs.flatMap(([name, each]) => (each.parameters ?? []).slice(0, 3).map((parameter) => html("li", {}, `${name} changes by ${figure(parameter.change)} if ${parameter.name} were one percent larger`)))), words && !costs.length ? html("p", {}, words) : null];
 }
 
