@@ -178,7 +178,7 @@ ACTIONS = ("policy", "activities", "go-to-E")
         (set_at("format", "hcssp-problem"), "format: \"hcssp-problem\" is not 'hcssp-plan'; this is no plan"),
         (set_at("version", 2), "version: 2 cannot be read; this hcssp reads version 1"),
         (set_at("version", True), "version: true cannot be read"),
-        (set_at("problem", None), "problem.fingerprint: nothing is not a text"),
+        (set_at("problem", None), "problem: null is not an object"),
         (set_at("problem", "x"), 'problem: "x" is not an object'),
         (set_at("bounds", {}), "bounds: a list of 0 is not the constraints of this problem, 'damage'"),
         (set_at("bounds", "damage", "2"), 'bounds.damage: "2" is not a number or null'),
@@ -190,17 +190,25 @@ ACTIONS = ("policy", "activities", "go-to-E")
         (set_at("trace", 0, [1.0]), "trace[0]: a list of 1 is not three numbers"),
         (set_at("trace", {}), "trace: an object is not a list"),
         (set_at("budgets", {"x": 3}), "budgets.x: 3 is not an object"),
-        (set_at("policy", None), "policy.choices: nothing is not a list of 6 choices"),
+        (set_at("policy", None), "policy: null is not an object"),
         (set_at("policy", "choices", []), "policy.choices: a list of 0 is not a list of 6 choices"),
-        (set_at("policy", "choices", 0, 7), "policy.choices[0].event: 7 is not the event 'start'"),
+        (set_at("policy", "choices", 0, 7), "policy.choices[0]: 7 is not an object"),
+        (
+            set_at("policy", "choices", 0, "event", "x"),
+            "policy.choices[0].event: \"x\" is not the event 'start'",
+        ),
         (
             set_at("policy", "choices", 0, "choice", "fly"),
             "policy.choices[0].choice: \"fly\" is not a choice at 'start'; there are 'go-to-door', 'go-to-E'",
         ),
         (set_at("policy", "activities", []), "policy.activities: a list of 0 is not an object"),
-        (set_at("policy", "activities", "swim", {}), 'policy.activities: "swim" is not an activity of this'),
-        (set_at(*ACTIONS, None), "policy.activities.go-to-E: nothing is not an object with 'actions'"),
-        (set_at(*ACTIONS, "actions", [0.5]), "go-to-E.actions: a list of 1 is not a list of whole numbers"),
+        (set_at("policy", "activities", "swim", {}), "policy.activities.swim.actions: this key is missing"),
+        (
+            set_at("policy", "activities", "swim", {"actions": [], "repeats": []}),
+            'policy.activities: "swim" is not an activity of this',
+        ),
+        (set_at(*ACTIONS, None), "policy.activities.go-to-E: null is not an object"),
+        (set_at(*ACTIONS, "actions", [0.5]), "go-to-E.actions[0]: 0.5 is not a whole number"),
         (
             set_at(*ACTIONS, {"actions": [0], "repeats": [7, 7]}),
             "go-to-E.repeats: there must be a positive number for each",
@@ -240,7 +248,7 @@ def test_several_mistakes_are_told_together(tmp_path: Path) -> None:
         (b"", "this is not JSON"),
         (b"{", "this is not JSON"),
         (b"\xff\xfe", "this is not JSON"),
-        (b"[1]", "format: nothing is not 'hcssp-plan'"),
+        (b"[1]", "format: null is not 'hcssp-plan'"),
         (b"[" * 100_000, "this is not JSON"),
         (b'{"format": "hcssp-plan", "version": 1, "lower_bound": NaN}', "this is not JSON: NaN is no number"),
         (b"9" * 5000, "this is not JSON"),
@@ -450,7 +458,7 @@ def test_a_plan_of_an_implicit_problem_is_read_for_the_problem_told_anew(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda policy: policy.pop("by_state"), "policy.by_state.states: nothing is not a list of texts"),
+        (lambda policy: policy.pop("by_state"), "policy.by_state: this key is missing"),
         (lambda policy: policy["by_state"]["states"].pop(), "policy.by_state: .* states have .* actions"),
         (
             lambda policy: policy["by_state"]["actions"].__setitem__(0, "'fly'"),

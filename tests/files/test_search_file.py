@@ -140,14 +140,12 @@ def test_rows_that_there_are_not_make_it_begin_anew(path: Path, optimum: Plan) -
         ({"rows": [3, -1]}, "1 regions are missing"),
         ({"rows": []}, "1 regions are missing"),
         ({"rows": [3, -1, -1, -1]}, "there are regions that are part of nothing"),
-        ({"rows": [0.5]}, "rows: a list of 1 is not a list of whole numbers"),
-        (
-            {"rows": [[3], -1, -1]},
-            "rows: a list of 3 is not a list of whole numbers from -1, or pairs from 0",
-        ),
-        ({"rows": [[-1, 1], -1, -1]}, "is not a list of whole numbers from -1, or pairs from 0"),
-        ({"weights": 7}, "weights: 7 is not a list of lists of numbers"),
-        ({"weights": [[True]]}, "weights: a list of 1 is not a list of lists of numbers"),
+        ({"rows": [0.5]}, r"rows\[0\]: 0.5 is not a whole number or a list"),
+        ({"rows": [[3, "x"], -1, -1]}, r'rows\[0\]\[1\]: "x" is not a whole number'),
+        ({"rows": [[3], -1, -1]}, "rows: give whole numbers from -1, or pairs from 0"),
+        ({"rows": [[-1, 1], -1, -1]}, "rows: give whole numbers from -1, or pairs from 0"),
+        ({"weights": 7}, "weights: 7 is not a list"),
+        ({"weights": [[True]]}, r"weights\[0\]\[0\]: true is not a number"),
     ],
 )
 def test_what_is_no_search_is_refused(path: Path, changes: dict[str, Any], said: str) -> None:

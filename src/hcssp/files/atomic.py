@@ -2,18 +2,17 @@
 
 A text that is written goes to a temporary file in the same folder, reaches the disk, and takes the old file's
 place in one step. Whatever happens meanwhile, even ``kill -9`` or a power cut, there is the old file or the
-new one. A file that is read may have at most a given size. JSON from elsewhere is read value by value, and
-refused with everything that is wrong with it.
+new one. A file that is read may have at most a given size.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
-from math import inf, isfinite
+from collections.abc import Callable, Mapping
+from math import isfinite
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, NoReturn, Self, TypeVar
+from typing import Any, BinaryIO, Generic, NoReturn, TypeVar
 
 from hcssp.errors import CannotWrite, InvalidPlan, InvalidProblem
 
@@ -59,6 +58,7 @@ def write_atomically(path: str | Path, text: str | bytes) -> None:
 def worded(value: Any) -> Any:
     """A value as JSON knows it: infinities are words.
 
+    >>> from math import inf
     >>> worded({"bound": inf, "trace": [(0.5, -inf)]})
     {'bound': 'inf', 'trace': [[0.5, '-inf']]}
     """
@@ -226,9 +226,6 @@ def _parsed(line: str) -> Any:
         return None
 
 
-_SHOWN = 60
-
-
 def read_bytes(path: Path, most: int = LARGEST_FILE, name: str | None = None) -> bytes:
     """The content of a file that may have at most `most` bytes; errors call it `name`.
 
@@ -313,153 +310,6 @@ def read_json(path: str | Path) -> Any:
         raise InvalidPlan(error.violations) from None
     except (ValueError, RecursionError) as error:
         raise InvalidPlan(f"{file}: this is not JSON: {error}") from None
-
-
-def figure(value: float | None) -> float | None:
-    """A number that JSON knows, or None."""
-    return None if value is None or not isfinite(value) else float(value)
-
-
-def figures(values: Mapping[str, float]) -> dict[str, float | None]:
-    """Numbers by name, as JSON knows them."""
-    return {name: figure(value) for name, value in values.items()}
-
-
-def head(
-    name: str, version: int, problem: str, fingerprint: str, bounds: Mapping[str, float]
-) -> dict[str, Any]:
-    """What the files about a problem begin with: their format, which problem, and under which bounds."""
-    about = {"name": problem, "fingerprint": fingerprint}
-    return {"format": name, "version": version, "problem": about, "bounds": figures(bounds)}
-
-
-class CheckedDocument:
-    """A file that holds an object, and what was found to be wrong with it so far.
-
-    Parameters
-    ----------
-    file
-        What the user calls it.
-    content
-        The object it holds.
-    """
-
-    def __init__(self, file: str, content: Mapping[str, Any]) -> None:
-        self.file = file
-        self.content = content
-        self._violations: list[str] = []
-
-    @classmethod
-    def of_format(cls, path: str | Path, name: str, versions: Sequence[int]) -> Self:
-        """Read a file that must be of a format, such as ``hcssp-plan``, in one of some versions.
-
-        Raises
-        ------
-        InvalidPlan
-            If it is not.
-        """
-        file, content = str(path), read_json(path)
-        found = content.get("format") if isinstance(content, dict) else None
-        if found != name:
-            kind = name.removeprefix("hcssp-")
-            raise InvalidPlan(f"{file}: format: {shown(found)} is not {name!r}; this is no {kind}")
-        version = content.get("version")
-        if version not in versions or isinstance(version, bool):
-            known = " and ".join(map(str, versions))
-            why = f"{shown(version)} cannot be read; this hcssp reads version {known}"
-            raise InvalidPlan(f"{file}: version: {why}")
-        return cls(file, content)
-
-    def check_problem(self, fingerprint: str) -> None:
-        """Refuse a file about another problem.
-
-        Raises
-        ------
-        InvalidPlan
-            If the fingerprint is another one.
-        """
-        about = self.get("problem", dict, "an object", {})
-        found = about.get("fingerprint")
-        if not isinstance(found, str):
-            self.wrong("problem.fingerprint", found, "a text")
-        self.raise_if_any()
-        if found != fingerprint:
-            name, kind = about.get("name"), str(self.content.get("format")).removeprefix("hcssp-")
-            called = f", called {name!r}" if isinstance(name, str) and name else ""
-            raise InvalidPlan(
-                f"{self.file}: this {kind} is for another problem{called} (its fingerprint is "
-                f"{found[:12]}, that of this problem is {fingerprint[:12]}); solve this one, or name "
-                f"the {kind}'s own problem, in its scale"
-            )
-
-    def get(self, key: str, kind: type[Any], what: str, otherwise: Any) -> Any:
-        """The value of a key, or `otherwise` if it is null, missing or something else."""
-        value = self.content.get(key)
-        if value is None:
-            return otherwise
-        if not isinstance(value, kind):
-            self.wrong(key, value, what)
-            return otherwise
-        return value
-
-    def number(self, where: str, given: Any, unknown: float) -> float:
-        """A finite number, or `unknown` for null."""
-        if given is None:
-            return unknown
-        if isinstance(given, bool) or not isinstance(given, int | float):
-            self.wrong(where, given, "a number or null")
-            return unknown
-        try:
-            value = float(given)
-        except OverflowError:
-            value = inf
-        if not isfinite(value):
-            self.wrong(where, given, "a number that a computer can hold")
-            return unknown
-        return value
-
-    def whole_numbers(self, where: str, given: Any) -> list[int] | None:
-        """A list of whole numbers, or None, and the mistake noted, if it is something else."""
-        if not isinstance(given, list) or not all(type(value) is int for value in given):
-            self.wrong(where, given, "a list of whole numbers")
-            return None
-        return given
-
-    def bounds(self, names: Sequence[str]) -> dict[str, float]:
-        """The bounds that the file was made for, by the names of the problem's constraints."""
-        given = self.get("bounds", dict, "an object", {})
-        if set(given) != set(names):
-            wanted = ", ".join(map(repr, names)) or "none"
-            self.wrong("bounds", list(given), f"the constraints of this problem, {wanted}")
-            return {}
-        return {name: self.number(f"bounds.{name}", given[name], inf) for name in names}
-
-    def wrong(self, where: str, value: Any, wanted: str) -> None:
-        """Note that a value is not what it should be."""
-        self.violate(f"{where}: {shown(value)} is not {wanted}")
-
-    def violate(self, message: str) -> None:
-        """Note a mistake."""
-        self._violations.append(f"{self.file}: {message}")
-
-    def raise_if_any(self) -> None:
-        """Refuse the file if a mistake was noted.
-
-        Raises
-        ------
-        InvalidPlan
-            With all of them.
-        """
-        if self._violations:
-            raise InvalidPlan(dict.fromkeys(self._violations))
-
-
-def shown(value: Any) -> str:
-    """A value for a message: short, and on one line."""
-    if isinstance(value, dict | list):
-        return "an object" if isinstance(value, dict) else f"a list of {len(value)}"
-    text = "nothing" if value is None else json.dumps(value)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -49,11 +49,11 @@ What was proven elsewhere is a claim here:
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from math import inf, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 
@@ -64,9 +64,18 @@ from hcssp.cssp.expansion import ExpandedCSSP
 from hcssp.cssp.model import IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, Extra
 from hcssp.errors import CostOverflow, ImproperPolicy, InvalidPlan, InvalidProblem
-from hcssp.files.atomic import CheckedDocument, figure, figures, head, write_atomically
+from hcssp.files.atomic import write_atomically
 from hcssp.files.fingerprint import fingerprint as fingerprint_of
 from hcssp.files.fingerprint import unnamed
+from hcssp.files.shapes import (
+    AboutProblem,
+    bounds_of,
+    check_problem,
+    document,
+    head,
+    read_document,
+    shown,
+)
 from hcssp.numerics import CLAIM_TOLERANCE
 from hcssp.procedure import HCSSP, Activity, Flattening, ProcedurePolicy
 from hcssp.procedure.model import EventState
@@ -92,19 +101,18 @@ def plan_document(plan: Plan, fingerprint: str | None = None) -> dict[str, Any]:
         "status": str(plan.status),
         "stopped_by": None if plan.ending.reason is Reason.UNKNOWN else str(plan.ending.reason),
         "stop_detail": plan.ending.detail or None,
-        "seconds": figure(plan.seconds),
-        "lower_bound": figure(said.lower_bound),
-        "upper_bound": figure(said.upper_bound),
-        "prices": None if plan.prices is None else figures(plan.prices),
+        "seconds": document(plan.seconds),
+        **document(said, "lower_bound", "upper_bound"),
+        "prices": document(plan.prices),
         "policy": {
             "choices": _choices(plan),
             "activities": _activities(plan),
             **_extra(plan),
             **by_state,
         },
-        "budgets": {activity: figures(budgets) for activity, budgets in plan.budgets.items()},
+        "budgets": document(plan.budgets),
         "evaluation": _evaluation(plan),
-        "trace": [[figure(value) for value in point] for point in said.trace],
+        "trace": document([*said.trace]),
     }
 
 
@@ -184,11 +192,11 @@ def _evaluation(plan: ProcedurePlan) -> dict[str, Any] | None:
         return None
     evaluation = plan.costs
     return {
-        "costs": figures(dict(zip(evaluation.cost_names, evaluation.costs.tolist(), strict=True))),
+        "costs": document(dict(zip(evaluation.cost_names, evaluation.costs.tolist(), strict=True))),
         "activities": {
             activity.name: {
-                "expected_executions": figure(activity.expected_executions),
-                "cost": figure(activity.cost_per_execution),
+                "expected_executions": document(activity.expected_executions),
+                "cost": document(activity.cost_per_execution),
                 "usage": activity.usage_per_execution or dict.fromkeys(activity.usage),
             }
             for activity in evaluation.activities
@@ -196,8 +204,73 @@ def _evaluation(plan: ProcedurePlan) -> dict[str, Any] | None:
     }
 
 
-class PlanDocument(CheckedDocument):
-    """A plan's file that has been read, but not yet compared with a problem."""
+class WrittenChoice(TypedDict):
+    """What is chosen at an event; null where the plan never goes."""
+
+    event: str
+    choice: NotRequired[str | None]
+
+
+class WrittenActions(TypedDict):
+    """The actions of an activity, and how often each is repeated."""
+
+    actions: list[int]
+    repeats: list[int]
+
+
+class WrittenExtra(TypedDict):
+    """An extra row of a randomised plan, by positions; of an event where there is no activity."""
+
+    activity: NotRequired[str | None]
+    state: int
+    action: int
+    probability: float
+
+
+class WrittenStates(TypedDict):
+    """What the plan of an implicit problem does, by the names of states."""
+
+    states: list[str]
+    actions: list[str]
+
+
+class WrittenPolicy(TypedDict):
+    """What a plan does."""
+
+    choices: list[WrittenChoice]
+    activities: dict[str, WrittenActions]
+    extra: NotRequired[list[WrittenExtra]]
+    by_state: NotRequired[WrittenStates]
+
+
+class PlanDocument(AboutProblem):
+    """A plan's file."""
+
+    method: NotRequired[str | None]
+    policies: NotRequired[Literal["deterministic", "randomised"] | None]
+    stopped_by: NotRequired[str | None]
+    stop_detail: NotRequired[str | None]
+    seconds: NotRequired[float | None]
+    lower_bound: NotRequired[float | None]
+    upper_bound: NotRequired[float | None]
+    prices: NotRequired[dict[str, float | None] | None]
+    policy: WrittenPolicy
+    budgets: NotRequired[dict[str, dict[str, float | None]] | None]
+    trace: NotRequired[list[list[float | None]] | None]
+
+
+class _Reader:
+    """Makes a plan of a document of the right shape, and notes what does not fit the problem.
+
+    Parameters
+    ----------
+    document, file
+        The document, and what the user calls it.
+    """
+
+    def __init__(self, document: PlanDocument, file: str) -> None:
+        self.document, self.file = document, file
+        self._violations: list[str] = []
 
     def plan(self, problem: HCSSP) -> ProcedurePlan:
         """The plan, for a problem that it is known to be for.
@@ -207,46 +280,17 @@ class PlanDocument(CheckedDocument):
         InvalidPlan
             If anything is wrong.
         """
-        policy = self.get("policy", dict, "an object", {})
-        flattening = problem.flattening
-        choices = self._choices(flattening, policy.get("choices"))
-        activities = self._activities(problem, policy.get("activities"))
+        policy = self.document["policy"]
+        choices = self._choices(problem.flattening, policy["choices"])
+        activities = self._activities(problem, policy["activities"])
         extra = self._extra(problem, policy.get("extra", []))
         said = self._said(problem)
-        self.raise_if_any()
+        self._raise_if_any()
         rows = ProcedurePolicy.compose(problem, choices, activities).rows
         try:
             return ProcedurePlan(problem, problem.policy(rows, extra), **said)
         except InvalidProblem as error:
             raise InvalidPlan(f"{self.file}: policy.extra: {each}" for each in error.violations) from error
-
-    def _extra(self, problem: HCSSP, listed: Any) -> Extra:
-        """The extra rows of a randomised plan."""
-        flattening, found = problem.flattening, list[tuple[int, float]]()
-        names = [activity.name for activity in problem.activities]
-        if not isinstance(listed, list):
-            self.wrong("policy.extra", listed, "a list of objects")
-            return ()
-        for index, each in enumerate(listed):
-            where = f"policy.extra[{index}]"
-            if not isinstance(each, dict):
-                self.wrong(where, each, "an object with 'activity', 'state', 'action' and 'probability'")
-                continue
-            name, place = each.get("activity"), (each.get("state"), each.get("action"))
-            if name is not None and name not in names:
-                self.wrong(f"{where}.activity", name, "an activity of this problem, or null for an event")
-                continue
-            starts, first = flattening.row_start[: flattening.num_event_states + 1], 0
-            if name is not None:
-                first = int(flattening.row_offset[names.index(name)])
-                starts = problem.activities[names.index(name)].cssp.row_start
-            state, action = (part if type(part) is int else -1 for part in place)
-            if not 0 <= state < len(starts) - 1 or not 0 <= action < starts[state + 1] - starts[state]:
-                self.wrong(where, list(place), "the positions of a state and of one of its actions")
-                continue
-            chance = self.number(f"{where}.probability", each.get("probability"), 0.0)
-            found.append((first + int(starts[state]) + action, chance))
-        return tuple(found)
 
     def implicit_plan(self, problem: ImplicitCSSP) -> Plan:
         """The plan of an implicit problem, which is expanded where the plan goes.
@@ -256,46 +300,22 @@ class PlanDocument(CheckedDocument):
         InvalidPlan
             If anything is wrong, such as a state that the plan reaches and does not know.
         """
-        policy = self.get("policy", dict, "an object", {})
-        given = policy.get("by_state")
-        lists = [given.get(key) if isinstance(given, dict) else None for key in ("states", "actions")]
-        for key, listed in zip(("states", "actions"), lists, strict=True):
-            if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
-                self.wrong(
-                    f"policy.by_state.{key}", listed, "a list of texts, as plans of implicit problems have"
-                )
+        given = self.document["policy"].get("by_state")
         said = self._said(problem)
-        self.raise_if_any()
-        states, actions = lists[0] or [], lists[1] or []
-        if len(states) != len(actions):
-            self.violate(f"policy.by_state: {len(states)} states have {len(actions)} actions; give one each")
-        self.raise_if_any()
+        if given is None:
+            self._violate("policy.by_state: this key is missing, which plans of implicit problems have")
+        elif len(given["states"]) != len(given["actions"]):
+            counts = f"{len(given['states'])} states have {len(given['actions'])} actions"
+            self._violate(f"policy.by_state: {counts}; give one each")
+        self._raise_if_any()
+        actions = {} if given is None else dict(zip(given["states"], given["actions"], strict=True))
         memory = Memory()
         expansion = memory.expansion(problem)
         try:
-            found = expansion.follow(dict(zip(states, actions, strict=True)), by_text=True)
+            found = expansion.follow(actions, by_text=True)
         except InvalidProblem as error:
             raise InvalidPlan(f"{self.file}: {each}" for each in error.violations) from error
         return Plan(expansion.part(), found, memory=memory, **said)
-
-    def _said(self, problem: HCSSP | ImplicitCSSP) -> dict[str, Any]:
-        """What the file says besides the policy, as far as it is about the bounds of `problem`."""
-        names = problem.constraint_names
-        made_for = self.bounds(names)
-        policies = self.get("policies", str, "a text", "deterministic")
-        if policies not in ("deterministic", "randomised"):
-            self.wrong("policies", policies, "'deterministic' or 'randomised'")
-        method = self.get("method", str, "a text", "")
-        always = {"method": method, "made_for": made_for, "policies": policies}
-        under_its_bounds = {
-            "claim": self._claim(),
-            "seconds": self.number("seconds", self.content.get("seconds"), 0.0),
-            "ending": self._ending(),
-            "prices": self._prices(names),
-            "budgets": self._budgets(),
-        }
-        same = made_for == dict(zip(names, problem.bounds.tolist(), strict=True))
-        return always | under_its_bounds if same else always
 
     def evaluated(self, plan: Plan) -> Plan:
         """The plan with its costs computed again, which must be those that the file claims.
@@ -309,141 +329,153 @@ class PlanDocument(CheckedDocument):
             found = plan.evaluated()
         except (ImproperPolicy, CostOverflow) as error:
             raise InvalidPlan(f"{self.file}: {error}") from error
-        claimed = self.number("upper_bound", self.content.get("upper_bound"), inf)
-        cost = found.cost(plan.problem.primary_name)
-        if isfinite(claimed) and abs(claimed - cost) > CLAIM_TOLERANCE * max(abs(claimed), abs(cost)):
-            self.violate(f"upper_bound: it claims an expected cost of {claimed:.9g}, but it is {cost:.9g}")
-        self.raise_if_any()
+        claimed, cost = self.document.get("upper_bound"), found.cost(plan.problem.primary_name)
+        if claimed is not None and abs(claimed - cost) > CLAIM_TOLERANCE * max(abs(claimed), abs(cost)):
+            self._violate(f"upper_bound: it claims an expected cost of {claimed:.9g}, but it is {cost:.9g}")
+        self._raise_if_any()
         return found
 
+    def _said(self, problem: HCSSP | ImplicitCSSP) -> dict[str, Any]:
+        """What the file says besides the policy, as far as it is about the bounds of `problem`."""
+        names, document = problem.constraint_names, self.document
+        made_for = bounds_of(document, names, self.file)
+        method, policies = document.get("method") or "", document.get("policies") or "deterministic"
+        always = {"method": method, "made_for": made_for, "policies": policies}
+        if made_for != dict(zip(names, problem.bounds.tolist(), strict=True)):
+            return always
+        budgets = document.get("budgets") or {}
+        return always | {
+            "claim": self._claim(),
+            "seconds": document.get("seconds") or 0.0,
+            "ending": self._ending(),
+            "prices": self._prices(names),
+            "budgets": {activity: _known(each, inf) for activity, each in budgets.items()},
+        }
+
     def _claim(self) -> FileClaim:
-        lower_bound = self.number("lower_bound", self.content.get("lower_bound"), -inf)
-        upper_bound = self.number("upper_bound", self.content.get("upper_bound"), inf)
+        document, trace = self.document, self.document.get("trace") or []
+        for index, point in enumerate(trace):
+            if len(point) != 3:
+                wanted = "three numbers: seconds, lower bound, upper bound"
+                self._violate(f"trace[{index}]: {shown(point)} is not {wanted}")
         try:
-            return FileClaim(lower_bound, upper_bound, self._trace())
+            points = [_point(*point) for point in trace if len(point) == 3]
+            _, lower, upper = _point(0.0, document.get("lower_bound"), document.get("upper_bound"))
+            return FileClaim(lower, upper, Trace(points))
         except InvalidPlan as error:
             for violation in error.violations:
-                self.violate(violation)
+                self._violate(violation)
             return FileClaim()
 
     def _ending(self) -> Ending:
         """Why the search stopped; a reason that this version does not know becomes a detail."""
-        reason = self.get("stopped_by", str, "a text", "")
-        detail = self.get("stop_detail", str, "a text", "")
+        reason, detail = self.document.get("stopped_by") or "", self.document.get("stop_detail") or ""
         if reason in set(Reason):
             return Ending(Reason(reason), detail)
         return Ending(Reason.UNKNOWN, reason)
 
     def _prices(self, names: Sequence[str]) -> dict[str, float] | None:
-        given = self.get("prices", dict, "an object", None)
+        given = self.document.get("prices")
         if given is None:
             return None
-        prices: dict[str, float] = {}
-        for name in names:
-            if given.get(name) is None:
-                continue
-            prices[name] = self.number(f"prices.{name}", given[name], 0.0)
-            if prices[name] < 0.0:
-                self.wrong(f"prices.{name}", given[name], "a price, which is never negative")
+        prices = {name: price for name in names if (price := given.get(name)) is not None}
+        for name, price in prices.items():
+            if price < 0.0:
+                self._violate(f"prices.{name}: {price} is not a price, which is never negative")
         return prices
 
-    def _choices(self, flattening: Flattening, listed: Any) -> dict[EventState, int]:
+    def _extra(self, problem: HCSSP, listed: Sequence[WrittenExtra]) -> Extra:
+        """The extra rows of a randomised plan."""
+        flattening, found = problem.flattening, list[tuple[int, float]]()
+        names = [activity.name for activity in problem.activities]
+        for index, each in enumerate(listed):
+            name, state, action = each.get("activity"), each["state"], each["action"]
+            starts, first = flattening.row_start[: flattening.num_event_states + 1], 0
+            if name is not None and name not in names:
+                self._violate(f"policy.extra[{index}].activity: {shown(name)} is not one of this problem")
+                continue
+            if name is not None:
+                first = int(flattening.row_offset[names.index(name)])
+                starts = problem.activities[names.index(name)].cssp.row_start
+            if not 0 <= state < len(starts) - 1 or not 0 <= action < starts[state + 1] - starts[state]:
+                self._violate(f"policy.extra[{index}]: state {state} has no action {action}")
+                continue
+            found.append((first + int(starts[state]) + action, each["probability"]))
+        return tuple(found)
+
+    def _choices(self, flattening: Flattening, listed: Sequence[WrittenChoice]) -> dict[EventState, int]:
         problem, where = flattening.problem, "policy.choices"
         found: dict[EventState, int] = {}
-        if not isinstance(listed, list) or len(listed) != flattening.num_event_states:
-            self.wrong(where, listed, f"a list of {flattening.num_event_states} choices, one for each event")
+        if len(listed) != flattening.num_event_states:
+            wanted = f"a list of {flattening.num_event_states} choices, one for each event"
+            self._violate(f"{where}: {shown(listed)} is not {wanted}")
             return found
         for index, (state, entry) in enumerate(zip(flattening.event_states, listed, strict=True)):
-            event = problem.events[state[0]]
-            place = f"{where}[{index}]"
-            if not isinstance(entry, dict) or entry.get("event") != event:
-                said = entry.get("event") if isinstance(entry, dict) else entry
-                self.wrong(f"{place}.event", said, f"the event {event!r}")
-                continue
-            name = entry.get("choice")
-            if name is None:
-                continue
+            event, name = problem.events[state[0]], entry.get("choice")
             known = {problem.choices[choice].name: choice for choice in problem.choices_at(state[0])}
-            if not isinstance(name, str) or name not in known:
+            if entry["event"] != event:
+                self._violate(f"{where}[{index}].event: {shown(entry['event'])} is not the event {event!r}")
+            elif name in known:
+                found[state] = known[name]
+            elif name is not None:
                 there = ", ".join(map(repr, known)) or "none"
-                self.wrong(f"{place}.choice", name, f"a choice at {event!r}; there are {there}")
-                continue
-            found[state] = known[name]
+                wanted = f"a choice at {event!r}; there are {there}"
+                self._violate(f"{where}[{index}].choice: {shown(name)} is not {wanted}")
         return found
 
-    def _activities(self, problem: HCSSP, given: Any) -> tuple[IntArray, ...]:
-        if not isinstance(given, dict):
-            self.wrong("policy.activities", given, "an object")
-            return ()
+    def _activities(self, problem: HCSSP, given: Mapping[str, WrittenActions]) -> tuple[IntArray, ...]:
         names = [activity.name for activity in problem.activities]
         for name in given.keys() - set(names):
-            self.wrong("policy.activities", name, "an activity of this problem")
-        return tuple(self._rows(activity, given.get(activity.name)) for activity in problem.activities)
+            self._violate(f"policy.activities: {shown(name)} is not an activity of this problem")
+        missing = [name for name in names if name not in given]
+        for name in missing:
+            self._violate(f"policy.activities.{name}: this key is missing")
+        return () if missing else tuple(self._rows(each, given[each.name]) for each in problem.activities)
 
-    def _rows(self, activity: Activity, given: Any) -> IntArray:
+    def _rows(self, activity: Activity, given: WrittenActions) -> IntArray:
         """The rows of one activity's policy."""
         cssp, where = activity.cssp, f"policy.activities.{activity.name}"
         nothing = np.full(cssp.num_states, NO_ROW, dtype=np.int64)
-        if not isinstance(given, dict):
-            self.wrong(where, given, "an object with 'actions' and 'repeats'")
-            return nothing
-        actions = self.whole_numbers(f"{where}.actions", given.get("actions"))
-        repeats = self.whole_numbers(f"{where}.repeats", given.get("repeats"))
-        if actions is None or repeats is None:
-            return nothing
+        actions, repeats = given["actions"], given["repeats"]
         if len(actions) != len(repeats) or any(repeat < 1 for repeat in repeats):
-            self.violate(f"{where}.repeats: there must be a positive number for each of the actions")
+            self._violate(f"{where}.repeats: there must be a positive number for each of the actions")
             return nothing
         if sum(repeats) != cssp.num_states:
-            self.violate(
+            self._violate(
                 f"{where}.repeats: they make {sum(repeats)} actions, but the activity has "
                 f"{cssp.num_states} states"
             )
             return nothing
         most = int(np.diff(cssp.row_start).max(initial=0))
-        for action in actions:
-            # Before they become an array, which takes no number of any size.
-            if not NO_ROW <= action < most:
-                self.wrong(f"{where}.actions", action, f"{NO_ROW} or the position of an action")
-                return nothing
+        # Before they become an array, which takes no number of any size.
+        if any(not NO_ROW <= (wrong := action) < most for action in actions):
+            self._violate(f"{where}.actions: {shown(wrong)} is not {NO_ROW} or the position of an action")
+            return nothing
         local = np.repeat(np.array(actions, dtype=np.int64), repeats)
-        wrong = np.flatnonzero(local >= np.diff(cssp.row_start))
-        if len(wrong):
-            label = cssp.state_labels[int(wrong[0])]
-            count = int(np.diff(cssp.row_start)[wrong[0]])
-            more = f" (and {len(wrong) - 1} more such states)" if len(wrong) > 1 else ""
-            self.violate(
-                f"{where}.actions: state {label!r} has {count} actions, but the plan takes number "
-                f"{int(local[wrong[0]])} there, counted from 0{more}"
+        counts = np.diff(cssp.row_start)
+        for state in np.flatnonzero(local >= counts)[:1].tolist():
+            self._violate(
+                f"{where}.actions: state {cssp.state_labels[state]!r} has {counts[state]} actions, but the "
+                f"plan takes number {local[state]} there, counted from 0"
             )
             return nothing
         return np.where(local == NO_ROW, NO_ROW, local + cssp.row_start[:-1])
 
-    def _budgets(self) -> dict[str, dict[str, float]]:
-        given = self.get("budgets", dict, "an object", {}) or {}
-        budgets: dict[str, dict[str, float]] = {}
-        for activity, each in given.items():
-            if not isinstance(each, dict):
-                self.wrong(f"budgets.{activity}", each, "an object")
-                continue
-            budgets[activity] = {
-                name: self.number(f"budgets.{activity}.{name}", value, inf) for name, value in each.items()
-            }
-        return budgets
+    def _violate(self, message: str) -> None:
+        self._violations.append(f"{self.file}: {message}")
 
-    def _trace(self) -> Trace:
-        points = []
-        for index, point in enumerate(self.get("trace", list, "a list", []) or []):
-            where = f"trace[{index}]"
-            if not isinstance(point, list) or len(point) != 3:
-                self.wrong(where, point, "three numbers: seconds, lower bound, upper bound")
-                continue
-            unknown = (0.0, -inf, inf)
-            seconds, lower, upper = (
-                self.number(where, value, other) for value, other in zip(point, unknown, strict=True)
-            )
-            points.append((seconds, lower, upper))
-        return Trace(points)
+    def _raise_if_any(self) -> None:
+        if self._violations:
+            raise InvalidPlan(dict.fromkeys(self._violations))
+
+
+def _known(given: Mapping[str, float | None], otherwise: float) -> dict[str, float]:
+    return {name: otherwise if value is None else value for name, value in given.items()}
+
+
+def _point(seconds: float | None, lower: float | None, upper: float | None) -> tuple[float, float, float]:
+    """A point of a trace; a bound that is null is infinite."""
+    return seconds or 0.0, -inf if lower is None else lower, inf if upper is None else upper
 
 
 def save_plan(path: str | Path, plan: Plan, *, fingerprint: str | None = None) -> None:
@@ -489,19 +521,21 @@ def load_plan(path: str | Path, problem: Problem | ImplicitCSSP) -> Plan:
         If the file cannot be read, is no plan, is one for another problem, does not end, or contradicts
         itself; the message names the file, the field and the value.
     """
-    return plan_of(PlanDocument.of_format(path, FORMAT, (VERSION,)), problem)
+    file = str(path)
+    return plan_of(read_document(file, FORMAT, (VERSION,), PlanDocument), problem, file)
 
 
-def plan_of(document: PlanDocument, problem: Problem | ImplicitCSSP) -> Plan:
-    """The plan of a document that has been read; see :func:`load_plan`."""
+def plan_of(document: PlanDocument, problem: Problem | ImplicitCSSP, file: str = "the plan") -> Plan:
+    """The plan of a document of the right shape; see :func:`load_plan`."""
+    reader = _Reader(document, file)
     if not problem.lists_states:
-        return document.evaluated(document.implicit_plan(problem))
+        return reader.evaluated(reader.implicit_plan(problem))
     if isinstance(problem, HCSSP) and (per_event := problem.choosing("per event")).limits_choices:
-        named = document.get("problem", dict, "an object", {}).get("fingerprint")
         # Made with one choice per event: a plan of this problem, too, but what is proven of it is not.
+        named = document["problem"]["fingerprint"]
         problem = per_event if named == fingerprint_of(per_event) else problem
-    document.check_problem(fingerprint_of(problem))
-    plan = document.plan(unnamed(problem).procedure)
+    check_problem(document, fingerprint_of(problem), file)
+    plan = reader.plan(unnamed(problem).procedure)
     policy = plan.policy
     found: Plan
     if isinstance(problem, HCSSP):
@@ -509,4 +543,4 @@ def plan_of(document: PlanDocument, problem: Problem | ImplicitCSSP) -> Plan:
     else:
         parts = {each.name: getattr(plan, each.name) for each in fields(plan)}
         found = Plan(**parts | {"problem": problem, "found_policy": policy.activity(0).under(problem)})
-    return document.evaluated(found)
+    return reader.evaluated(found)

@@ -22,18 +22,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from hcssp.contract.solver import Problem
 from hcssp.errors import InvalidPlan
-from hcssp.files.atomic import CheckedDocument, head, write_atomically
+from hcssp.files.atomic import write_atomically
 from hcssp.files.fingerprint import fingerprint as fingerprint_of
+from hcssp.files.shapes import AboutProblem, bounds_of, check_problem, head, read_document
 from hcssp.proofs.search_record import SearchRecord, Split
 
 FORMAT = "hcssp-search"
 VERSION, READABLE = 2, (1, 2)
+
+
+class SearchDocument(AboutProblem):
+    """A search's file."""
+
+    rows: list[int | list[int]]
+    weights: list[list[float] | None]
 
 
 def search_path(plan: str | Path) -> Path:
@@ -98,36 +105,34 @@ def load_search(path: str | Path, problem: Problem) -> SearchRecord:
     InvalidPlan
         If the file cannot be read, holds no search, or one for another problem or other bounds.
     """
-    document = CheckedDocument.of_format(path, FORMAT, READABLE)
-    document.check_problem(fingerprint_of(problem))
-    made_for, judged_by = document.bounds(problem.constraint_names), problem.bounds.tolist()
-    rows, weights = document.content.get("rows"), document.content.get("weights")
-    if not isinstance(rows, list) or not all(map(_is_split, rows)):
-        document.wrong("rows", rows, "a list of whole numbers from -1, or pairs from 0")
-    if not isinstance(weights, list) or not all(map(_is_weights, weights)):
-        document.wrong("weights", weights, "a list of lists of numbers or null")
-    document.raise_if_any()
+    file = str(path)
+    document = read_document(file, FORMAT, READABLE, SearchDocument)
+    check_problem(document, fingerprint_of(problem), file)
+    made_for, judged_by = bounds_of(document, problem.constraint_names, file), problem.bounds.tolist()
+    if not all(map(_is_split, document["rows"])):
+        raise InvalidPlan(f"{file}: rows: give whole numbers from -1, or pairs from 0")
     if list(made_for.values()) != judged_by:
         other = ", ".join(
             f"{name} at most {bound:g}, not {judged:g}"
             for (name, bound), judged in zip(made_for.items(), judged_by, strict=True)
             if bound != judged
         )
-        raise InvalidPlan(f"{document.file}: this search is for other bounds ({other}); begin without it")
-    splits: list[Split] = [tuple(each) if isinstance(each, list) else each for each in rows or ()]
+        raise InvalidPlan(f"{file}: this search is for other bounds ({other}); begin without it")
+    splits: list[Split] = [
+        (each[0], each[1]) if isinstance(each, list) else each for each in document["rows"]
+    ]
+    weights = [None if each is None else np.array(each, dtype=np.float64) for each in document["weights"]]
     try:
-        return SearchRecord.of_skeleton(
-            splits, [None if each is None else np.array(each, dtype=np.float64) for each in weights or ()]
-        )
+        return SearchRecord.of_skeleton(splits, weights)
     except ValueError as error:
-        raise InvalidPlan(f"{document.file}: {error}; begin without it") from None
+        raise InvalidPlan(f"{file}: {error}; begin without it") from None
 
 
-def _is_split(given: Any) -> bool:
-    pair = isinstance(given, list)
-    numbers = given if pair else [given]
-    return len(numbers) == 1 + pair and all(type(n) is int and pair - 1 <= n < 2**62 for n in numbers)
+def _is_split(given: int | list[int]) -> bool:
+    if isinstance(given, int):
+        return -1 <= given < _LARGEST
+    return len(given) == 2 and all(0 <= each < _LARGEST for each in given)
 
 
-def _is_weights(given: Any) -> bool:
-    return given is None or (isinstance(given, list) and all(type(each) is float for each in given))
+_LARGEST = 2**62
+"""More than any row."""

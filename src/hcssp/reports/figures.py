@@ -23,12 +23,13 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from enum import Enum
 from math import floor, isfinite, log10
 from typing import Any
 
 import numpy as np
 
+from hcssp.files.shapes import document as document
+from hcssp.files.shapes import plain as plain
 from hcssp.numerics import tolerated
 from hcssp.procedure import HCSSP
 from hcssp.procedure.description import expected
@@ -62,33 +63,6 @@ _LARGE, _SMALL = 1e15, 1e-9
 
 _EVERY_DIGIT = Context(prec=400)
 """Enough for the largest number there is; with fewer digits, rounding a large one is an error."""
-
-
-def plain(value: float | None) -> float | None:
-    """A number that JSON knows, or None: numpy's types become Python's, infinities nothing.
-
-    >>> plain(float("inf")) is None
-    True
-    """
-    return None if value is None or not isfinite(value) else float(value)
-
-
-def document(value: Any, *names: str) -> Any:
-    """A value as JSON has it, infinities being nothing; with `names`, an object of these attributes of it.
-
-    >>> from math import inf
-    >>> document({"bounds": (1, inf)}), document(3 + 4j, "real", "imag")
-    ({'bounds': [1, None]}, {'real': 3.0, 'imag': 4.0})
-    """
-    if names:
-        return {name: document(getattr(value, name)) for name in names}
-    if isinstance(value, Mapping):
-        return {name: document(each) for name, each in value.items()}
-    if isinstance(value, Enum):
-        return str(value)
-    if isinstance(value, list | tuple | np.ndarray):
-        return [document(each) for each in value]
-    return plain(value) if isinstance(value, float) else value
 
 
 def csv_text(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:

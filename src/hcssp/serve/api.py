@@ -12,28 +12,13 @@ hcssp.serve.api.BadRequest: runs: "many" is not a whole number
 
 from __future__ import annotations
 
-import json
-import re
-import types
 from dataclasses import dataclass
-from functools import cache
-from math import isfinite
-from typing import (
-    Any,
-    Literal,
-    NotRequired,
-    TypedDict,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-    is_typeddict,
-)
+from typing import Any, Literal, NotRequired, TypedDict
 
 from hcssp.errors import HcsspError
+from hcssp.files.shapes import Json, mistakes, schema_of
 from hcssp.version import __version__
 
-Json = dict[str, Any]
 Keys = list[str | int]
 
 
@@ -524,53 +509,7 @@ ROUTES = (
 """Every route of the API; the application has a method for each."""
 
 
-@cache
-def members(shape: Any) -> dict[str, tuple[Any, bool]]:
-    """The types of a record's keys, and whether they are required.
-
-    ``__required_keys__`` does not say so where annotations are postponed.
-    """
-    hints = get_type_hints(shape, include_extras=True)
-    return {
-        name: (get_args(hint)[0], False) if get_origin(hint) is NotRequired else (hint, True)
-        for name, hint in hints.items()
-    }
-
-
-def schema_of(shape: Any, parts: Json) -> Json:
-    """The JSON Schema of a type; records are put into `parts` and referred to."""
-    if is_typeddict(shape):
-        if shape.__name__ not in parts:
-            record: Json = {"type": "object", "additionalProperties": False}
-            parts[shape.__name__] = record
-            record["description"] = (shape.__doc__ or "").replace("``", "`")
-            record["properties"] = {
-                name: schema_of(hint, parts) for name, (hint, _) in members(shape).items()
-            }
-            record["required"] = [name for name, (_, needed) in members(shape).items() if needed]
-        return {"$ref": f"#/components/schemas/{shape.__name__}"}
-    origin, inside = get_origin(shape), get_args(shape)
-    if origin in (Union, types.UnionType):
-        return {"anyOf": [schema_of(each, parts) for each in inside]}
-    if origin is Literal:
-        return {"enum": list(inside)}
-    if origin is list:
-        return {"type": "array", "items": schema_of(inside[0], parts)}
-    if origin is dict:
-        return {"type": "object", "additionalProperties": schema_of(inside[1], parts)}
-    return dict(_PLAIN[shape][0]) if shape in _PLAIN else {}
-
-
-_PLAIN: dict[Any, tuple[Json, str]] = {
-    str: ({"type": "string"}, "a text"),
-    int: ({"type": "integer"}, "a whole number"),
-    float: ({"type": "number"}, "a number"),
-    bool: ({"type": "boolean"}, "true or false"),
-    type(None): ({"type": "null"}, "null"),
-}
-
-
-def checked(value: Any, shape: Any, where: str = "") -> Any:
+def checked(value: Any, shape: Any) -> Any:
     """The value, if it is of a declared shape.
 
     Raises
@@ -578,68 +517,9 @@ def checked(value: Any, shape: Any, where: str = "") -> Any:
     BadRequest
         If it is not; the message names the key.
     """
-    origin, inside = get_origin(shape), get_args(shape)
-    if is_typeddict(shape):
-        if not isinstance(value, dict):
-            raise _wrong(where, value, "an object")
-        known = members(shape)
-        for name in value:
-            if name not in known:
-                there_are = ", ".join(known) or "none"
-                raise BadRequest(f"{_at(where, name)}: there is no such key; available: {there_are}")
-        for name, (_, needed) in known.items():
-            if needed and name not in value:
-                raise BadRequest(f"{_at(where, name)}: this key is missing")
-        for name, each in value.items():
-            checked(each, known[name][0], _at(where, name))
-    elif origin in (Union, types.UnionType):
-        if not any(_fits(value, each, where) for each in inside):
-            named = [_PLAIN[each][1] if each in _PLAIN else "a list or an object" for each in inside]
-            raise _wrong(where, value, " or ".join(named))
-    elif origin is Literal:
-        if not isinstance(value, str) or value not in inside:
-            raise _wrong(where, value, "one of " + ", ".join(map(str, inside)))
-    elif origin is list:
-        if not isinstance(value, list):
-            raise _wrong(where, value, "a list")
-        for index, each in enumerate(value):
-            checked(each, inside[0], f"{where}[{index}]")
-    elif origin is dict:
-        if not isinstance(value, dict):
-            raise _wrong(where, value, "an object")
-        for name, each in value.items():
-            checked(each, inside[1], _at(where, name))
-    elif shape in _PLAIN:
-        number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
-        fits = number if shape is float else type(value) is shape
-        if not fits:
-            raise _wrong(where, value, _PLAIN[shape][1])
-        if shape is str and not value.isascii() and _HALF.search(value):
-            raise BadRequest(f"{where}: there is half of a character in it; write the whole one")
+    for mistake in mistakes(value, shape):
+        raise BadRequest(mistake)
     return value
-
-
-_HALF = re.compile("[\ud800-\udfff]")
-
-
-def _fits(value: Any, shape: Any, where: str) -> bool:
-    try:
-        checked(value, shape, where)
-    except BadRequest:
-        return False
-    return True
-
-
-def _at(where: str, name: str) -> str:
-    return f"{where}.{name}" if where else name
-
-
-def _wrong(where: str, value: Any, wanted: str) -> BadRequest:
-    shown = (
-        "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else json.dumps(value)
-    )
-    shown = shown if len(shown) <= 60 else shown[:57] + "..."
-    return BadRequest(f"{where or 'the request'}: {shown} is not {wanted}")
 
 
 def openapi_document() -> Json:

@@ -49,6 +49,7 @@ from hcssp.execution import Run
 from hcssp.files.certificate import to_bytes
 from hcssp.files.plan_file import PlanDocument, plan_document, plan_of
 from hcssp.files.problem_file.loading import load_text
+from hcssp.files.shapes import shaped
 from hcssp.procedure import HCSSP
 from hcssp.procedure.description import Aim
 from hcssp.proofs.search_record import SearchRecord
@@ -345,7 +346,9 @@ class Desk:
         found = self.plans[number]
         if isinstance(found, Stored):
             problem = load_text(found.text, self.folder, json=found.json)
-            found = self.plans[number] = plan_of(PlanDocument("the saved plan", found.document), problem)
+            found = self.plans[number] = plan_of(
+                shaped(found.document, PlanDocument, "the saved plan"), problem
+            )
         return found
 
     def warm(self, plan: int) -> Answer:
