@@ -84,7 +84,7 @@ class RowPolicy(Generic[P]):
         extra = tuple(sorted((int(row), float(chance)) for row, chance in self.extra))
         object.__setattr__(self, "extra", extra)
         start, left = layout.row_start, dict[int, float]()
-        found, known = list[str](), set(self.rows.tolist())
+        found, known = list[str](), set(self.rows.tolist()) if extra else set[int]()
         for row, chance in extra:
             inside = 0 <= row < int(start[-1])
             state = int(np.searchsorted(start, row, side="right")) - 1 if inside else NO_ROW

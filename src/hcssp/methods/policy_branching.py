@@ -563,7 +563,7 @@ class OpenDuals(Generic[V]):
     An open node is a region, multipliers and a bound: a few numbers. The policies that its dual has met only
     save work when the node is expanded. They are kept while there is room; beyond that the older half of the
     duals is dropped, and those are solved again from the multipliers when needed. Memory is measured again
-    once the number of duals may have grown by a quarter.
+    once the number of duals may have grown by half.
 
     Parameters
     ----------
@@ -598,7 +598,7 @@ class OpenDuals(Generic[V]):
         """Keep the dual of a region, if there is room beside `num_nodes` open nodes."""
         self._duals[region] = dual
         self._unmeasured += 1
-        if 5 * self._unmeasured < len(self._duals):
+        if 2 * self._unmeasured < len(self._duals):
             return
         self._unmeasured = 0
         while self._duals and self.occupied + NODE_BYTES * num_nodes > self._capacity:

@@ -361,18 +361,22 @@ STEP_SHARE = 1e-6
 """A step is at least this share of the largest cost long (of one, if all are free), so that paths get shorter
 with every step even where steps are free. Only the choice among proper policies depends on it."""
 
+LIKELY = 0.5
+"""Paths of outcomes that are at least so probable are looked for first: there are far fewer of them."""
+
 SWALLOWED = 4.0 * float(np.finfo(np.float64).eps)
 """A step that is no longer than this share of a path may be lost in the rounding of the path's length."""
 
 
 def starting_policy(
-    balance: Balance, row_costs: FloatArray, allowed: BoolArray
+    balance: Balance, row_costs: FloatArray, allowed: BoolArray, least_probability: float = 0.0
 ) -> tuple[IntArray, FloatArray]:
     """Rows that begin shortest paths of allowed rows to a goal, and the lengths of these paths.
 
     A step from ``s`` to ``s'`` by a row has the length of the row's cost divided by the probability of
     ``s'``. Each state reaches the next state of its path with positive probability, so the policy is proper;
-    and where actions mostly have their intended outcome, it is close to optimal.
+    and where actions mostly have their intended outcome, it is close to optimal. Outcomes below
+    `least_probability` are not counted on.
 
     A live state without a path has NO_ROW and infinite length. The policy is proper if every state has a row
     and every allowed row stays among the live states, which holds for prepared problems without a region.
@@ -384,8 +388,8 @@ def starting_policy(
     # Below zero at a row's own state.
     probability = -matrix.data
     to_goal = balance.goal_probability
-    entry = np.flatnonzero(probability > 0.0)
-    goal_row = np.flatnonzero(to_goal > 0.0)
+    entry = np.flatnonzero((probability > 0.0) & (probability >= least_probability))
+    goal_row = np.flatnonzero((to_goal > 0.0) & (to_goal >= least_probability))
     step = np.maximum(row_costs, STEP_SHARE * (float(np.max(row_costs, initial=0.0)) or 1.0))
     step = np.where(allowed, step, np.inf)
     row = np.concatenate([row_of_entry[entry], goal_row])
@@ -421,6 +425,9 @@ def safe_rows(
     lengths
         Of the shortest path from each live state, see :func:`starting_policy`.
     """
+    rows, lengths = starting_policy(balance, row_costs, allowed, LIKELY)
+    if NO_ROW not in rows:
+        return rows, allowed, lengths
     search: Backwards | None = None
     while True:
         rows, lengths = starting_policy(balance, row_costs, allowed)

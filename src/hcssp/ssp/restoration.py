@@ -97,7 +97,8 @@ def restored(
     """Values for each state, each more likely to hold than those before."""
     parameters = RestorationParameters() if parameters is None else parameters
     restoration = Restoration(rows, values, missing, parameters)
-    yield restoration.values
+    if restoration.has_groups:
+        yield restoration.values
     for attempt in range(parameters.solves):
         keep_time()
         if not restoration.solve(2.0**attempt, raises=attempt < parameters.solves // 2):
@@ -125,6 +126,11 @@ class Restoration:
         What rows are missing under given values.
     parameters
         See :class:`RestorationParameters`.
+
+    Attributes
+    ----------
+    has_groups
+        Whether a group has several states, so that the values are not the given ones any more.
     """
 
     def __init__(
@@ -146,6 +152,7 @@ class Restoration:
         ).astype(np.float64)
         self._levels = np.full(int(np.max(self._group, initial=-1)) + 1, np.inf)
         np.minimum.at(self._levels, self._group, values)
+        self.has_groups = len(self._levels) < len(values)
         self._goals = np.zeros(len(self._levels), dtype=np.bool_)
         self._goals[self._group[rows.goals]] = True
 
