@@ -18,10 +18,10 @@ SOLVE = ["solve", "small-building"]
         (["slove", "evacuation"], "there is no command 'slove'; did you mean 'solve'?"),
         ([*SOLVE, "--method", "exakt"], "there is no method 'exakt'; did you mean 'exact'?"),
         ([*SOLVE, "--bound", "damgae=2"], "there is no constraint 'damgae'; did you mean 'damage'?"),
-        ([*SOLVE, "--bound", "damage=much"], "the bound on 'damage' is 'much', which is not a number"),
-        ([*SOLVE, "--bound", "damage=nan"], "the bound on 'damage' is 'nan', which is not a number"),
-        ([*SOLVE, "--bound", "damage="], "the bound on 'damage' is '', which is not a number"),
-        ([*SOLVE, "--bound", "damage=-inf"], "the bound on 'damage' is -inf; give a finite number, or inf"),
+        ([*SOLVE, "--bound", "damage=much"], "the bound on 'damage': 'much' is not a number"),
+        ([*SOLVE, "--bound", "damage=nan"], "the bound on 'damage': 'nan' is not a number"),
+        ([*SOLVE, "--bound", "damage="], "the bound on 'damage': '' is not a number"),
+        ([*SOLVE, "--bound", "damage=-inf"], "the bound on 'damage': -inf is no bound; write damage=2"),
         ([*SOLVE, "--bound", "damage"], "'damage' is not of the form NAME=VALUE, such as damage=2"),
         ([*SOLVE, "--bound", "damage=1", "--bound", "damage=2"], "--bound damage: given twice"),
         ([*SOLVE, "--gap", "-1"], "-1 is no relative gap; give 0 or more"),
@@ -48,7 +48,7 @@ SOLVE = ["solve", "small-building"]
         ([*SOLVE, "--bond=2"], "unknown option --bond; did you mean --bound?; see hcssp solve --help"),
         ([*SOLVE, "twice"], "unexpected argument 'twice'; see hcssp solve --help"),
         ([], "the following arguments are required: COMMAND; see hcssp --help"),
-        (["table", "--bound", "damage=x"], "'damage' is 'x', which is no number"),
+        (["table", "--bound", "damage=x"], "the bound on 'damage': 'x' is not a number"),
     ],
 )
 def test_bad_input_gets_one_message_and_exit_code_2(

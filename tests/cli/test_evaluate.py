@@ -92,7 +92,7 @@ def test_a_plan_that_gets_stuck_is_refused(
     ("arguments", "message"),
     [
         (["--bound", "smoke=2"], "there is no constraint 'smoke'"),
-        (["--bound", "damage=x"], "the bound on 'damage' is 'x', which is not a number"),
+        (["--bound", "damage=x"], "the bound on 'damage': 'x' is not a number"),
         (["--runs", "3"], "unknown option --runs; see hcssp evaluate --help"),
     ],
 )

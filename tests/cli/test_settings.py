@@ -48,9 +48,9 @@ def test_the_parameters_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["locked"], "'locked' is not of the form NAME=VALUE, such as slip=0.2"),
         (["=1"], "'=1' is not of the form NAME=VALUE"),
-        (["locked=often"], "the parameter 'locked' is 'often', which is not a number"),
-        (["locked=1e400"], "the parameter 'locked' is '1e400', which is not a number"),
-        (["locked=1/0"], "the parameter 'locked' is '1/0', which is not a number"),
+        (["locked=often"], "the parameter 'locked': 'often' is not a number"),
+        (["locked=1e400"], "the parameter 'locked': '1e400' is not a number"),
+        (["locked=1/0"], "the parameter 'locked': '1/0' is not a number"),
         (["locked=2"], "the parameter 'locked' is set to 2; give a number from 0 to 1"),
         (["loked=0.5"], "there is no parameter 'loked'; did you mean 'locked'?"),
         (["locked=0.5", "locked=0.6"], "--set locked: given twice (0.5 and 0.6); give one"),

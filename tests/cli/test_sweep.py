@@ -19,23 +19,23 @@ SWEEP = ["sweep", "small-building", "--set", "locked=0.1:0.35:0.1", "--bound", "
 def test_ranges_are_exact_and_lists_are_lists() -> None:
     assert [float(each) for each in axis("slip=0.05:0.3:0.05")[1]] == [0.05, 0.1, 0.15, 0.2, 0.25, 0.3]
     assert [float(each) for each in axis("slip = 5%, 1/2 ,1:3:1")[1]] == [0.05, 0.5, 1.0, 2.0, 3.0]
-    assert bound_axis("damage=inf,1:2:0.5") == ("damage", [1.0, 1.5, 2.0, float("inf")])
+    assert bound_axis("damage=inf,1:2:0.5") == ("damage", [float("inf"), 1.0, 1.5, 2.0])
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (["--set", "slip"], "'slip' is not of the form NAME=VALUES"),
-        (["--set", "slip="], "'slip=' is not of the form NAME=VALUES"),
+        (["--set", "slip="], "the parameter 'slip': '' is not a number; write slip=0.05"),
         (["--bound", "=inf"], "is not of the form NAME=VALUES"),
-        (["--set", "slip=a"], "'slip' is 'a', which is no number"),
-        (["--set", "slip=1:2"], "a range is FROM:TO:STEP"),
+        (["--set", "slip=a"], "the parameter 'slip': 'a' is not a number"),
+        (["--set", "slip=1:2"], "'1:2' is no range FROM:TO:STEP"),
         (["--set", "slip=2:1:1"], "'2:1:1' is no range FROM:TO:STEP"),
-        (["--set", "slip=0:1:0"], "it goes up by a positive step"),
+        (["--set", "slip=0:1:0"], "that goes up by a positive step"),
         (["--set", "slip=0:1:1e-9"], "has 1,000,000,001 values"),
         (["--set", "locked=0.1", "--set", "locked=0.2"], "--set locked: given twice"),
         (["--bound", "damage=1", "--bound", "damage=2"], "--bound damage: given twice"),
-        (["--probability", "door=2"], "the probability of 'door' is 2, which is no share from 0 to 1"),
+        (["--probability", "door=2"], "the probability of 'door': 2 is no share from 0 to 1"),
         (["--probability", "=1%"], "is not of the form NAME=VALUES"),
         (["--bound", "damage=1", "--probability", "damage=1"], "--bound damage: given twice"),
         (["--constants", "B=1"], "constants, costs and goals are asked of models in files only"),

@@ -9,13 +9,15 @@ import argparse
 from collections.abc import Callable
 from math import inf, isinf, isnan
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from hcssp.errors import HcsspError, InvalidProblem
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
+
+Value = TypeVar("Value")
 
 FEASIBILITY_TOLERANCE, LEAST_TOLERANCE = 1e-9, 1e-11
 """Those of :mod:`hcssp.numerics`, which would import numpy; a test compares them."""
@@ -49,53 +51,59 @@ def amount(text: str) -> float:
     return number(text) if value is None else float(value)
 
 
-def _named(text: str, form: str, example: str) -> tuple[str, str]:
-    """The name and the value of ``NAME=VALUE``; a name may contain ``=``, a number never does."""
-    name, separator, value = (part.strip() for part in text.rpartition("="))
-    if not (separator and name):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form {form}, such as {example}")
-    return name, value
-
-
-def bound(text: str) -> tuple[str, float]:
-    """``NAME=VALUE``: a constraint and its bound."""
-    name, value = _named(text, "NAME=VALUE", "damage=2")
-    try:
-        at_most = amount(value)
-    except argparse.ArgumentTypeError as error:
-        if "too large" in str(error):
-            raise argparse.ArgumentTypeError(f"the bound on {name!r}: {error}") from None
-        raise argparse.ArgumentTypeError(
-            f"the bound on {name!r} is {value!r}, which is not a number; write damage=2 or damage=inf"
-        ) from None
-    if at_most == -inf:
-        raise argparse.ArgumentTypeError(f"the bound on {name!r} is {value}; give a finite number, or inf")
-    return name, at_most
-
-
-def chance(text: str) -> tuple[str, float]:
-    """``WHAT=VALUE``: an event or a state, and the greatest probability that is allowed."""
-    what, value = _named(text, "WHAT=VALUE", "crashed=1%")
-    try:
-        at_most = amount(value)
-    except argparse.ArgumentTypeError:
-        at_most = -1.0
-    if not (0.0 <= at_most <= 1.0 or at_most == inf):
-        wrong = f"the probability of {what!r} is {value!r}, which is no share from 0 to 1; write crashed=1%"
-        raise argparse.ArgumentTypeError(wrong)
-    return what, at_most
-
-
-def setting(text: str) -> tuple[str, Fraction]:
-    """``NAME=VALUE``: a parameter of the problem and its value; decimals are taken exactly."""
+def exact(text: str) -> Fraction:
+    """A finite number, a percentage or a fraction, exactly."""
     from hcssp.files.problem_file.arithmetic import exact_number
 
-    name, value = _named(text, "NAME=VALUE", "slip=0.2")
-    found = exact_number(value)
-    if found is None:
-        wrong = f"the parameter {name!r} is {value!r}, which is not a number; write slip=0.2, 20% or 1/5"
-        raise argparse.ArgumentTypeError(wrong)
-    return name, found
+    value = exact_number(text)
+    if value is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
+    return value
+
+
+def _pair(
+    stated: str, read: Callable[[str], Value], example: str, form: str = "NAME=VALUE"
+) -> Callable[[str], tuple[str, Value]]:
+    """The type of ``NAME=VALUE``; `stated` is what a message says of the name.
+
+    A name may contain ``=``, a value never does.
+    """
+
+    def pair(text: str) -> tuple[str, Value]:
+        name, separator, value = (part.strip() for part in text.rpartition("="))
+        if not (separator and name):
+            raise argparse.ArgumentTypeError(f"{text!r} is not of the form {form}, such as {example}")
+        try:
+            return name, read(value)
+        except argparse.ArgumentTypeError as error:
+            raise argparse.ArgumentTypeError(f"{stated.format(name)}: {error}; write {example}") from None
+
+    return pair
+
+
+def _axis(
+    stated: str, read: Callable[[str], Value], example: str
+) -> Callable[[str], tuple[str, list[Value]]]:
+    """The type of ``NAME=VALUES``: a list, in which ranges ``FROM:TO:STEP`` may be."""
+
+    def several(text: str) -> list[Value]:
+        return [read(each) for part in text.split(",") for each in _parts(part.strip())]
+
+    return _pair(stated, several, example, "NAME=VALUES")
+
+
+def _parts(text: str) -> list[str]:
+    """What a part of a list stands for: itself, or the values of a range, exactly."""
+    if ":" not in text:
+        return [text]
+    ends = [exact(part.strip()) for part in text.split(":")]
+    if len(ends) != 3 or ends[2] <= 0 or ends[1] < ends[0]:
+        raise argparse.ArgumentTypeError(f"{text!r} is no range FROM:TO:STEP that goes up by a positive step")
+    first, last, step = ends
+    count = (last - first) // step + 1
+    if count > _MOST_VALUES:
+        raise argparse.ArgumentTypeError(f"{text!r} has {count:,} values; give at most {_MOST_VALUES:,}")
+    return [str(first + step * number) for number in range(count)]
 
 
 def names(text: str) -> list[str]:
@@ -107,14 +115,14 @@ def names(text: str) -> list[str]:
 
 
 def _limited(
-    read: Callable[[str], float], allowed: Callable[[float], bool], what: str, remedy: str
+    read: Callable[[str], float], allowed: Callable[[float], bool], what: str, remedy: str = ""
 ) -> Callable[[str], float]:
     """The type of a number for which `allowed` holds; `what` and `remedy` are for the message."""
 
     def limited(text: str) -> float:
         value = read(text)
         if not allowed(value):
-            raise argparse.ArgumentTypeError(f"{text} is no {what}; {remedy}")
+            raise argparse.ArgumentTypeError(f"{text} is no {what}{remedy and '; '}{remedy}")
         return value
 
     return limited
@@ -133,6 +141,15 @@ share = _limited(
     f"give a share from {LEAST_TOLERANCE:g} to below 1, such as 1e-6",
 )
 seconds = _limited(number, lambda value: value > 0.0, "time limit", "give a positive number of seconds")
+
+_bound = _limited(amount, lambda value: value > -inf, "bound")
+_chance = _limited(amount, lambda value: 0.0 <= value <= 1.0 or value == inf, "share from 0 to 1")
+setting = _pair("the parameter {!r}", exact, "slip=0.2, 20% or 1/5")
+bound = _pair("the bound on {!r}", _bound, "damage=2 or damage=inf")
+chance = _pair("the probability of {!r}", _chance, "crashed=1%")
+axis = _axis("the parameter {!r}", exact, "slip=0.05:0.3:0.05 or slip=0.1,0.2")
+bound_axis = _axis("the bound on {!r}", _bound, "damage=1,2,5 or damage=1:5:1")
+chance_axis = _axis("the probability of {!r}", _chance, "crashed=1%,2%")
 
 
 def likelihoods(text: str) -> dict[str, float]:
@@ -185,72 +202,6 @@ def port(text: str) -> int:
     if not text.isdecimal() or len(text) > 5 or int(text) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port; give a number from 0 to 65535")
     return int(text)
-
-
-def axis(text: str) -> tuple[str, list[Fraction]]:
-    """``NAME=VALUES``: a parameter, and a list or a range of its values."""
-    return _axis(text, "slip=0.05:0.3:0.05 or slip=0.1,0.2")
-
-
-def bound_axis(text: str) -> tuple[str, list[float]]:
-    """``NAME=VALUES``: a constraint, and a list or a range of its bounds, among which ``inf`` may be."""
-    name, _, values = text.rpartition("=")
-    parts = [part.strip() for part in values.split(",")]
-    finite = [part for part in parts if part.lower() not in ("inf", "+inf")]
-    if finite == parts or not name.strip():
-        return name.strip(), [float(value) for value in _axis(text, "damage=1,2,5 or damage=1:5:1")[1]]
-    found = _axis(f"{name}={','.join(finite)}", "damage=1,2,inf")[1] if finite else []
-    return name.strip(), [*(float(value) for value in found), float("inf")]
-
-
-def chance_axis(text: str) -> tuple[str, list[float]]:
-    """``WHAT=VALUES``: an event or a state, and the most probabilities with which it may happen."""
-    # The name of a state may have "=" in it, as those of PRISM have.
-    what, _, values_of = text.rpartition("=")
-    values = bound_axis(f"{what and 'probability'}={values_of}")[1]
-    wrong = [value for value in values if not (0.0 <= value <= 1.0 or value == float("inf"))]
-    if wrong:
-        raise argparse.ArgumentTypeError(
-            f"the probability of {what!r} is {wrong[0]:g}, which is no share from 0 to 1; write crashed=1%,2%"
-        )
-    return what.strip(), values
-
-
-def _axis(text: str, example: str) -> tuple[str, list[Fraction]]:
-    name, separator, values = (part.strip() for part in text.rpartition("="))
-    if not (separator and name and values):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUES, such as {example}")
-    found: list[Fraction] = []
-    for part in values.split(","):
-        ends = [_exact(name, each.strip(), example) for each in part.split(":")]
-        if len(ends) == 1:
-            found += ends
-        elif len(ends) == 3:
-            found += _range(part, *ends)
-        else:
-            raise argparse.ArgumentTypeError(
-                f"{name!r} is {part!r}; a range is FROM:TO:STEP, such as {example}"
-            )
-    return name, found
-
-
-def _exact(name: str, text: str, example: str) -> Fraction:
-    from hcssp.files.problem_file.arithmetic import exact_number
-
-    found = exact_number(text)
-    if found is None:
-        raise argparse.ArgumentTypeError(f"{name!r} is {text!r}, which is no number; write {example}")
-    return found
-
-
-def _range(text: str, first: Fraction, last: Fraction, step: Fraction) -> list[Fraction]:
-    """From the first value to the last that is not beyond the end, exactly."""
-    if step <= 0 or last < first:
-        raise argparse.ArgumentTypeError(f"{text!r} is no range FROM:TO:STEP; it goes up by a positive step")
-    count = (last - first) // step + 1
-    if count > _MOST_VALUES:
-        raise argparse.ArgumentTypeError(f"{text!r} has {count:,} values; give at most {_MOST_VALUES:,}")
-    return [first + step * number for number in range(count)]
 
 
 def job_count(text: str) -> int:
