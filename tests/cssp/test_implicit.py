@@ -141,26 +141,12 @@ def test_wrong_answers_for_batches() -> None:
         ImplicitCSSP.in_batches("start", lambda states: GOOD, lambda states: states[:, 0] > 0)
 
 
-def test_colliding_hashes_do_not_mix_states_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hashes of 4 bits collide at once; hashed again with more bits, every state has its own number."""
-    whole = RowNumbers._hash
-    bits = iter([4, 4, 64])
-    width = [next(bits)]
-
-    def narrow(self: RowNumbers, rows: np.ndarray) -> np.ndarray:
-        return whole(self, rows) & np.uint64(2 ** width[0] - 1)
-
-    def again(self: RowNumbers) -> None:
-        width[0] = next(bits)
-        rehash(self)
-
-    rehash = RowNumbers._rehash
-    monkeypatch.setattr(RowNumbers, "_hash", narrow)
-    monkeypatch.setattr(RowNumbers, "_rehash", again)
-    monkeypatch.setattr("hcssp.cssp.state_space.MOST_RECENT", 2)
+def test_rows_of_numbers_are_numbered_in_the_order_in_which_they_are_met() -> None:
     numbers = RowNumbers(2)
     states = np.stack((np.arange(30), -np.arange(30)), axis=1)
     assert numbers.of(states[:3]).tolist() == [0, 1, 2]
     assert numbers.of(states).tolist() == list(range(30))
     assert numbers.of(states[::-1]).tolist() == list(range(29, -1, -1))
-    assert width == [64]
+    assert numbers.of(states[:0]).tolist() == []
+    assert numbers.states(np.array([7, 2])).tolist() == [[7, -7], [2, -2]]
+    assert numbers.states(np.zeros(0, dtype=int)).tolist() == []

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -90,11 +91,6 @@ class GrowingArray:
         self._length = length
 
 
-FIRST_SEED = 0x9E3779B97F4A7C15
-MOST_RECENT = 4096
-"""New states are merged into the sorted ones in batches of this size: a merge copies all of them."""
-
-
 class StateNumbers(Protocol):
     """Numbers for the states of an implicit problem, in the order in which they are met."""
 
@@ -128,19 +124,15 @@ class HashableNumbers:
 
     def of(self, states: Sequence[Hashable]) -> IntArray:
         number, met = self._number, self._states
-        found = np.empty(len(states), dtype=np.int64)
-        for position, state in enumerate(states):
-            known = number.get(state)
-            if known is None:
-                known = number[state] = len(met)
-                met.append(state)
-            found[position] = known
-        return found
+        found = [number.setdefault(state, len(number)) for state in states]
+        # New keys are the last ones, in the order in which they were met.
+        met += list(islice(reversed(number), len(number) - len(met)))[::-1]
+        return np.array(found, dtype=np.int64)
 
     def find(self, state: Hashable) -> int | None:
         return self._number.get(state)
 
-    def states(self, numbers: IntArray) -> list[Hashable]:
+    def states(self, numbers: IntArray) -> list[Any]:
         return [self._states[number] for number in numbers.tolist()]
 
     def label(self, number: int) -> Hashable:
@@ -153,9 +145,6 @@ class HashableNumbers:
 class RowNumbers:
     """Of states that are rows of `width` whole numbers; several states are an array of shape (n, width).
 
-    They are found by a hash of 64 bits, many at once. States whose hashes agree are compared, so that two
-    states never share a number: if they differ, all are hashed again in another way.
-
     >>> numbers = RowNumbers(width=2)
     >>> numbers.of(np.array([[3, 4], [5, 6], [3, 4]])).tolist()
     [0, 1, 0]
@@ -167,111 +156,32 @@ class RowNumbers:
 
     def __init__(self, width: int) -> None:
         self._width = width
-        self._states = GrowingArray(np.int64, width)
-        self._seed = FIRST_SEED
-        self._hashes: npt.NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
-        self._sorted: IntArray = np.zeros(0, dtype=np.int64)
-        # Those met last, not merged yet: sorted as well.
-        self._recent_hashes: npt.NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
-        self._recent: IntArray = np.zeros(0, dtype=np.int64)
+        # By the bytes of a row, which are found as quickly as any hash of many rows at once.
+        self._rows = HashableNumbers()
 
     def __len__(self) -> int:
-        return len(self._states)
+        return len(self._rows)
 
     def of(self, states: npt.ArrayLike) -> IntArray:
-        rows = np.asarray(states, dtype=np.int64).reshape(-1, self._width)
-        if not len(rows):
-            return np.zeros(0, dtype=np.int64)
-        while True:
-            found = self._numbered(rows)
-            if found is not None:
-                return found
-            self._rehash()
+        rows = np.ascontiguousarray(states, dtype=np.int64).reshape(-1, self._width)
+        return self._rows.of(rows.view(f"V{rows.itemsize * self._width}").ravel().tolist())
 
     def find(self, state: Any) -> int | None:
         try:
-            row = np.asarray(state, dtype=np.int64).reshape(1, self._width)
+            row = np.asarray(state, dtype=np.int64).reshape(self._width)
         except (TypeError, ValueError):
             return None
-        number = int(self._look_up(self._hash(row))[0])
-        return number if number >= 0 and np.array_equal(self._states.view[:, number], row[0]) else None
+        return self._rows.find(row.tobytes())
 
     def states(self, numbers: IntArray) -> IntArray:
-        return np.ascontiguousarray(self._states.view[:, numbers].T)
+        rows = bytearray(b"".join(self._rows.states(numbers)))
+        return np.frombuffer(rows, dtype=np.int64).reshape(-1, self._width)
 
     def label(self, number: int) -> Hashable:
-        return tuple(self._states.view[:, number].tolist())
+        return tuple(self.states(np.array([number]))[0].tolist())
 
     def labels(self) -> Sequence[Hashable]:
-        return TupleLabels(np.ascontiguousarray(self._states.view.T))
-
-    def _numbered(self, rows: IntArray) -> IntArray | None:
-        """The number of each row; None if two different rows have the same hash."""
-        hashes = self._hash(rows)
-        different, first, which = np.unique(hashes, return_index=True, return_inverse=True)
-        number = self._look_up(different)
-        new = np.flatnonzero(number < 0)
-        # In the order of their first mention, so that equal questions get equal numbers.
-        new = new[np.argsort(first[new], kind="stable")]
-        before = len(self._states)
-        known = number >= 0
-        if not np.array_equal(self._states.view[:, number[known]].T, rows[first[known]]):
-            return None
-        number[new] = before + np.arange(len(new))
-        found = number[which.reshape(-1)]
-        if not np.array_equal(rows, rows[first][which.reshape(-1)]):
-            return None
-        self._states.append(rows[first[new]].T)
-        self._keep(different[new], number[new])
-        return found
-
-    def _look_up(self, hashes: npt.NDArray[np.uint64]) -> IntArray:
-        found = np.full(len(hashes), -1, dtype=np.int64)
-        for known, numbers in ((self._hashes, self._sorted), (self._recent_hashes, self._recent)):
-            if len(known):
-                place = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
-                there = known[place] == hashes
-                found[there] = numbers[place[there]]
-        return found
-
-    def _keep(self, hashes: npt.NDArray[np.uint64], numbers: IntArray) -> None:
-        if not len(hashes):
-            return
-        self._recent_hashes, self._recent = _merged(self._recent_hashes, self._recent, hashes, numbers)
-        if len(self._recent) > max(MOST_RECENT, len(self._sorted) // 16):
-            self._hashes, self._sorted = _merged(
-                self._hashes, self._sorted, self._recent_hashes, self._recent
-            )
-            self._recent_hashes, self._recent = self._recent_hashes[:0], self._recent[:0]
-
-    def _hash(self, rows: IntArray) -> npt.NDArray[np.uint64]:
-        """Mix the columns of each row, as in Steele, Lea and Flood's SplitMix (2014)."""
-        mixed = np.full(len(rows), self._seed, dtype=np.uint64)
-        for column in rows.T:
-            mixed = mixed + np.uint64(FIRST_SEED) + column.astype(np.uint64)
-            mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            mixed ^= mixed >> np.uint64(31)
-        return mixed
-
-    def _rehash(self) -> None:
-        """Two different states have the same hash: hash all of them in another way."""
-        self._seed = (3 * self._seed + 1) % 2**64
-        hashes = self._hash(self._states.view.T)
-        self._sorted = np.argsort(hashes, kind="stable")
-        self._hashes = hashes[self._sorted]
-        self._recent_hashes, self._recent = self._recent_hashes[:0], self._recent[:0]
-
-
-def _merged(
-    hashes: npt.NDArray[np.uint64],
-    numbers: IntArray,
-    added: npt.NDArray[np.uint64],
-    added_numbers: IntArray,
-) -> tuple[npt.NDArray[np.uint64], IntArray]:
-    order = np.argsort(added, kind="stable")
-    place = np.searchsorted(hashes, added[order])
-    return np.insert(hashes, place, added[order]), np.insert(numbers, place, added_numbers[order])
+        return TupleLabels(self.states(np.arange(len(self))))
 
 
 @dataclass(frozen=True, eq=False)
