@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from chromium import Browser, find_chromium
-from hcssp.contract.progress import Gap
+from hcssp.contract.progress import Gap, MaxIterations
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.files.problem_file.loading import load_text
+from hcssp.methods.paper import BudgetAllocation
 from hcssp.reports.films import films_of
 from hcssp.reports.page import curves_around, save_page
 from hcssp.reports.page_data import draw_curve, page_data
+from hcssp.scenarios import small_building
 from hcssp.scenarios.domains.campus import campus
 from hcssp.solving.solve import solve
 from known_optima import roads
@@ -435,6 +438,23 @@ def test_a_phone_needs_no_scrolling_to_the_side(page: Browser, folder: Path) -> 
     page.open(folder / "report.html", 390, 844)
     assert page.run("document.documentElement.scrollWidth") == 390
     assert cells(page).count("M") > 20
+
+
+def test_on_a_phone_allocated_budgets_have_bars_and_the_films_axes(page: Browser, folder: Path) -> None:
+    plan = solve(small_building(2.0), BudgetAllocation(), [MaxIterations(21)])
+    save_page(folder / "budgets.html", page_data(plan.as_procedure(), films=films_of(plan)))
+    page.open(folder / "budgets.html", 390, 844)
+    widths = page.run(
+        "[...document.querySelectorAll('#budgets rect.allocated')].map((bar) => bar.width.baseVal.value)"
+    )
+    assert max(widths) > 100
+    # The figures below an axis do not overlap.
+    boxes = page.run(
+        "[...document.querySelectorAll('#space-host .chart text[text-anchor=middle]')]"
+        ".map((text) => [text.getBoundingClientRect().left, text.getBoundingClientRect().right])"
+    )
+    assert len(boxes) > 2
+    assert all(left[1] < right[0] for left, right in pairwise(boxes))
 
 
 def test_dark_and_light_differ_and_both_have_contrast(page: Browser, folder: Path) -> None:

@@ -150,6 +150,8 @@ function drawOutlook(hosts, plan) {
 
 // Shares below this part of the largest are counted and not drawn.
 const SMALL_SHARE = 1e-3;
+// Bars of less than these pixels show nothing: then their figures stand above them.
+const SHORT_BAR = 120;
 
 function drawBudgets(host, plan) {
   host.replaceChildren(...data.problem.constraints.map((name) => drawBudget(host, plan, name)));
@@ -166,9 +168,10 @@ function drawBudget(host, plan, name) {
     + (bound === null ? ", no bound." : `, bound ${amount(name, bound)}, ${left < 0 ? "exceeded by " + amount(name, -left, figure) : amount(name, left, figure) + " left"}.`)
     + (price ? ` Price: about ${amount(primary, isChance(name) ? price / 100 : price, (value) => figure(value, 3))} of ${primary} ${greatest ? "gained" : "saved"} for each ${isChance(name) ? "percent" : data.problem.units[name] ?? "unit"} more, for randomised policies.` : price === 0 && bound !== null ? ` More of it would ${greatest ? "gain" : "save"} nothing.` : bound === 0 ? " A bound of 0 has no price." : "");
   const allocates = rows.some((row) => row.allocated !== null);
-  const width = widthOf(host, 860), label = Math.min(230, width * 0.36), line = 24;
+  const width = widthOf(host, 860), names = Math.min(230, width * 0.36), figuresWide = allocates ? 270 : 150, stacked = width - names - figuresWide < SHORT_BAR;
+  const label = stacked ? 0 : names, line = stacked ? 42 : 24, above = stacked ? 17 : 0;
   const most = Math.max(bound ?? 0, ...rows.map((row) => Math.max(row.value, row.allocated ?? 0)), 1e-12);
-  const scale = (value) => (value / most) * (width - label - (allocates ? 270 : 150));
+  const scale = (value) => (value / most) * (width - label - (stacked ? 2 : figuresWide));
   const picture = svg("svg", { viewBox: `0 0 ${width} ${rows.length * line + 30}`, width, height: rows.length * line + 30, role: "img", "aria-label": `How ${name} is spread over the activities; the table of activities has the figures.` });
   if (bound !== null && bound > 0) {
     // Below the bars, so that it crosses no figure.
@@ -176,16 +179,18 @@ function drawBudget(host, plan, name) {
     picture.append(svg("line", { class: "limit", x1: x, x2: x, y1: 0, y2: rows.length * line + 4 }));
   }
   rows.forEach((row, at) => {
-    const y = at * line + 4, figures = `${amount(name, row.value, figure)}${bound ? ` (${percent(row.value / bound)})` : ""}${row.allocated === null ? "" : `, allocated ${amount(name, row.allocated, figure)}`}`;
+    const y = at * line + 4 + above, figures = `${amount(name, row.value, figure)}${bound ? ` (${percent(row.value / bound)})` : ""}${row.allocated === null ? "" : `, allocated ${amount(name, row.allocated, figure)}`}`;
     // A figure that the line of the bound would cross stands behind it.
     const end = label + scale(Math.max(row.value, row.allocated ?? 0)) + 6, limit = bound ? label + scale(bound) : -1;
     const behind = end <= limit && limit <= end + 7 * figures.length && limit + 6 + 7 * figures.length <= width;
-    picture.append(svg("g", { "data-activity": row.index }, svg("text", { x: label - 8, y: y + 13, "text-anchor": "end" }, svg("title", {}, row.name), shortened(row.name, label / 7)),
-      svg("rect", { class: "column", x: label, y, width: Math.max(row.value > 0 ? 1 : 0, scale(row.value)), height: line - 8 }),
-      row.allocated === null ? "" : svg("rect", { class: "allocated", x: label, y: y - 1, width: scale(row.allocated), height: line - 6 }),
-      svg("text", { class: "plated", x: behind ? limit + 6 : end, y: y + 13 }, figures)));
+    const called = stacked ? { x: 0, y: y - 5 } : { x: label - 8, y: y + 13, "text-anchor": "end" }, room = stacked ? width / 7 - figures.length - 1 : label / 7;
+    const counted = stacked ? { x: width, y: y - 5, "text-anchor": "end" } : { x: behind ? limit + 6 : end, y: y + 13 };
+    picture.append(svg("g", { "data-activity": row.index }, svg("text", called, svg("title", {}, row.name), shortened(row.name, room)),
+      svg("rect", { class: "column", x: label, y, width: Math.max(row.value > 0 ? 1 : 0, scale(row.value)), height: 16 }),
+      row.allocated === null ? "" : svg("rect", { class: "allocated", x: label, y: y - 1, width: scale(row.allocated), height: 18 }),
+      svg("text", { class: "plated", ...counted }, figures)));
   });
-  if (bound !== null && bound > 0) picture.append(svg("text", { x: Math.max(label + scale(bound) + 4, label), y: rows.length * line + 20, "text-anchor": "end" }, `bound: ${amount(name, bound)}`));
+  if (bound !== null && bound > 0) picture.append(svg("text", { x: label + scale(bound) + (stacked ? 0 : 4), y: rows.length * line + 20, "text-anchor": stacked && scale(bound) < width / 2 ? "start" : "end" }, `bound: ${amount(name, bound)}`));
   const rest = hidden ? html("p", { class: "help" }, `${rows.length ? `${hidden} more below 0.1% of the total` : "No activity uses any of it"}.`) : null;
   return html("div", { class: "bars" }, html("p", {}, words), allocates ? html("p", {}, "Bars show what is used; dashed frames show what the method allocated, for all executions together.") : "", rows.length ? picture : all.length ? "" : html("p", {}, "No activity that is executed counts here."), rest ?? "");
 }

@@ -116,9 +116,14 @@ function frame(host, { height, x, y, xTitle, yTitle, left = 64, most = 960, xTic
     picture.append(svg("line", { class: "gridline", x1: box.left, x2: box.right, y1: py(tick), y2: py(tick) }),
       svg("text", { x: box.left - 7, y: py(tick) + 4, "text-anchor": "end", class: "faint" }, yText(tick)));
   }
+  // Of figures that would overlap only the first is written.
+  let written = -Infinity;
   for (const tick of xTicks ?? ticks(x[0], x[1], Math.max(3, Math.floor(width / 110)))) {
-    picture.append(svg("line", { class: "axis", x1: px(tick), x2: px(tick), y1: box.bottom, y2: box.bottom + 5 }),
-      svg("text", { x: px(tick), y: box.bottom + 19, "text-anchor": "middle", class: "faint" }, xText(tick)));
+    picture.append(svg("line", { class: "axis", x1: px(tick), x2: px(tick), y1: box.bottom, y2: box.bottom + 5 }));
+    const text = xText(tick), half = 3.5 * text.length;
+    if (px(tick) - half < written + 4) continue;
+    written = px(tick) + half;
+    picture.append(svg("text", { x: px(tick), y: box.bottom + 19, "text-anchor": "middle", class: "faint" }, text));
   }
   picture.append(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }),
     svg("text", { x: box.right, y: height - 6, "text-anchor": "end" }, shortened(xTitle, width / 7.5)),
