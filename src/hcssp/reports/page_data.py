@@ -57,7 +57,7 @@ from hcssp.reports.plan_text import (
     what_more_would_save,
     why_it_stopped,
 )
-from hcssp.reports.procedure_graph import Panel, graph_data, levels_data, place, sheet_size
+from hcssp.reports.procedure_graph import Panel, levels_data, place, sheet_size
 from hcssp.reports.rooms import drawn_world, part_of, visited_cells
 from hcssp.solving.trade_off import CurvePoint, TradeOff, trade_off
 from hcssp.version import __version__
@@ -887,7 +887,7 @@ def _about(
     problem: HCSSP, worlds: Mapping[int, GridWorld | None], identity: str, left_out: Collection[int]
 ) -> dict[str, Any]:
     """What a page shows of the problem itself."""
-    graph, uses = levels_data(problem) if problem.uses else (graph_data(problem), [])
+    graph, uses = levels_data(problem)
     return {
         "format": FORMAT,
         "version": VERSION,

@@ -25,6 +25,7 @@ from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
 from hcssp.procedure import HCSSP
 from hcssp.procedure.description import Aim
 from hcssp.reports.figures import (
+    DIGITS,
     Measure,
     an_expected,
     between,
@@ -642,7 +643,7 @@ def plan_in_words(plan: Plan, style: Style | None = None, name: str = "") -> str
         blocks += plan_blocks(plan, emphasis)
         if chances := _random_lines(plan):
             blocks.append(emphasis.strong("Random choices") + "\n" + chances)
-    blocks.append(emphasis.strong("Bounds") + "\n" + _bound_lines(solved))
+    blocks.append(emphasis.strong("Bounds") + "\n" + bound_lines(solved))
     blocks.append(
         emphasis.strong(proof_heading(plan)) + "".join(f"\n  {each}" for each in proven_lines(plan))
     )
@@ -834,9 +835,10 @@ def wrapped(text: str) -> str:
     return "\n".join(lines)
 
 
-def _bound_lines(plan: ProcedurePlan) -> str:
-    lines = []
-    aim = Aim.of(plan.problem)
+def bound_lines(plan: ProcedurePlan, *, judged: bool = False) -> str:
+    """The bounds, a line each, with what the plan uses of them and the price, or if `judged` the verdict."""
+    lines, aim = [], Aim.of(plan.problem)
+    broken = plan.costs.violations(plan.tolerances.feasibility) if judged else {}
     for constraint in constraint_summaries(plan):
         if constraint.name not in aim.others:
             continue
@@ -844,13 +846,20 @@ def _bound_lines(plan: ProcedurePlan) -> str:
         line = f"  {stated.name}: "
         if constraint.expected is not None:
             word = "" if stated.is_probability else " expected"
-            line += f"{stated.used(constraint.expected, constraint.at_most)}{word}, "
+            digits = 6 if judged else DIGITS
+            line += f"{stated.used(constraint.expected, constraint.at_most, digits)}{word}, "
         bounded = isfinite(constraint.at_most)
         if constraint.per is not None:
             line += "" if constraint.expected is not None or not plan.found else "not executed, "
             line += f"for each execution of {constraint.per} "
         line += f"at most {stated.given(constraint.at_most)} allowed" if bounded else "no bound"
-        if constraint.price is not None and isfinite(constraint.at_most):
+        made_for = (plan.made_for or {}).get(constraint.name, constraint.at_most)
+        if judged and bounded:
+            if constraint.per is None and made_for != constraint.at_most:
+                line += f" (the plan was made for {stated.given(made_for)})"
+            excess = broken.get(constraint.name)
+            line += ": kept" if excess is None else f": broken, by {excess:.6g}"
+        elif constraint.price is not None and bounded:
             # Deterministic plans improve in steps; the price is that of the relaxation.
             unit, price = (
                 ("percent", constraint.price / 100) if stated.is_probability else ("unit", constraint.price)

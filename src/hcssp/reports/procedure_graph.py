@@ -318,46 +318,6 @@ def procedure_graph(problem: HCSSP) -> tuple[list[Node], list[Way]]:
     return _graph_of(problem, range(problem.num_events), {}, in_full=True)
 
 
-def graph_data(problem: HCSSP) -> dict[str, Any]:
-    """The graph for a page, with the places of everything."""
-    nodes, ways = procedure_graph(problem)
-    drawing = layered([node.size for node in nodes], [(way.tail, way.head) for way in ways])
-    return drawn_graph(nodes, ways, drawing)
-
-
-def drawn_graph(nodes: Sequence[Node], ways: Sequence[Way], drawing: LayeredDrawing) -> dict[str, Any]:
-    """A graph that is laid out, for a page."""
-    return {
-        "width": round(drawing.width, 1),
-        "height": round(drawing.height, 1),
-        "nodes": [
-            {
-                "kind": node.kind,
-                "index": node.index,
-                "label": node.label,
-                "name": node.name,
-                "x": round(place.x, 1),
-                "y": round(place.y, 1),
-                "width": node.size[0],
-                "height": node.size[1],
-            }
-            for node, place in zip(nodes, drawing.places, strict=True)
-        ],
-        "ways": [
-            {
-                "tail": way.tail,
-                "head": way.head,
-                "choice": way.choice,
-                "outcome": way.outcome,
-                "label": shortened(way.label),
-                "back": closing,
-                "points": [[round(x, 1), round(y, 1)] for x, y in points],
-            }
-            for way, points, closing in zip(ways, drawing.ways, drawing.closing, strict=True)
-        ],
-    }
-
-
 _SHAPES = {"event": "ellipse", "activity": "box", "chance": "diamond"}
 
 
@@ -403,7 +363,10 @@ Layouts = dict[tuple[Any, ...], LayeredDrawing]
 
 
 def levels_data(problem: HCSSP) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The graph of the outermost level, and what a page needs to open each use."""
+    """The graph of the outermost level, laid out, and what a page needs to open each use.
+
+    Names are those of the level; a problem without uses has no level but one.
+    """
     layouts: Layouts = {}
     uses = [
         {
@@ -427,12 +390,41 @@ def levels_data(problem: HCSSP) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def _graph(problem: HCSSP, level: int | None, layouts: Layouts) -> dict[str, Any]:
-    nodes, ways = level_graph(problem, level)
+    nodes, ways = level_graph(problem, level) if problem.uses else procedure_graph(problem)
     sizes, pairs = [node.size for node in nodes], [(way.tail, way.head) for way in ways]
     key = (tuple(sizes), tuple(pairs))
     if key not in layouts:
         layouts[key] = layered(sizes, pairs)
-    return drawn_graph(nodes, ways, layouts[key])
+    drawing = layouts[key]
+    return {
+        "width": round(drawing.width, 1),
+        "height": round(drawing.height, 1),
+        "nodes": [
+            {
+                "kind": node.kind,
+                "index": node.index,
+                "label": node.label,
+                "name": node.name,
+                "x": round(place.x, 1),
+                "y": round(place.y, 1),
+                "width": node.size[0],
+                "height": node.size[1],
+            }
+            for node, place in zip(nodes, drawing.places, strict=True)
+        ],
+        "ways": [
+            {
+                "tail": way.tail,
+                "head": way.head,
+                "choice": way.choice,
+                "outcome": way.outcome,
+                "label": shortened(way.label),
+                "back": closing,
+                "points": [[round(x, 1), round(y, 1)] for x, y in points],
+            }
+            for way, points, closing in zip(ways, drawing.ways, drawing.closing, strict=True)
+        ],
+    }
 
 
 def level_graph(problem: HCSSP, level: int | None) -> tuple[list[Node], list[Way]]:

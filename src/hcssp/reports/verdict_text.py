@@ -29,6 +29,7 @@ from hcssp.reports.figures import (
 )
 from hcssp.reports.plan_text import (
     Style,
+    bound_lines,
     plan_blocks,
     plan_figures,
     proven_lines,
@@ -71,26 +72,13 @@ def evaluation_in_words(title: str, plan: ProcedurePlan, style: Style) -> str:
     primary, cost = problem.called(aim.name), aim.total(evaluation.costs)
     heading = f"{title}: expected {primary} {rounded(cost, 6)}"
     blocks = [style.strong(heading), *plan_blocks(plan, style)]
-    lines = []
-    violations = evaluation.violations(plan.tolerances.feasibility)
-    for constraint in problem.constraints:
-        name = constraint.name
-        if name not in aim.others:
-            continue
-        verdict = f"broken, by {violations[name]:.6g}" if name in violations else "kept"
-        measure_of_it = Measure.of(problem, name)
-        word = "" if measure_of_it.is_probability else " expected"
-        expected = f"{measure_of_it.used(evaluation.cost(name), constraint.at_most, digits=6)}{word}"
-        allowed = f"at most {measure_of_it.given(constraint.at_most)} allowed"
-        made_for = (plan.made_for or {}).get(name, constraint.at_most)
-        if made_for != constraint.at_most:
-            allowed += f" (the plan was made for {measure_of_it.given(made_for)})"
-        lines.append(f"  {measure_of_it.name}: {expected}, {allowed}: {verdict}")
-    blocks.append(style.strong("Bounds") + "\n" + ("\n".join(lines) or "  there are none"))
+    blocks.append(style.strong("Bounds") + "\n" + bound_lines(plan, judged=True))
     blocks.append(style.strong("The file says") + "\n" + _claims(plan))
     if verification_of(plan) is not None:
         blocks.append("\n  ".join([style.strong("Verified"), *proven_lines(plan)]))
-    blocks.append("The plan keeps the bounds." if not violations else "The plan does NOT keep the bounds.")
+    blocks.append(
+        "The plan keeps the bounds." if plan.keeps_bounds() else "The plan does NOT keep the bounds."
+    )
     return "\n\n".join(blocks)
 
 

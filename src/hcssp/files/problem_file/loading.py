@@ -15,10 +15,8 @@ itself is refused, and the message names the chain.
 
 from __future__ import annotations
 
-import gc
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
@@ -600,8 +598,7 @@ def _whole(
     """The problem of a document that is inside of no other, with what the user sets."""
     settings = Settings.given(parameters)
     try:
-        with _all_kept():
-            problem = _load(text, json, findings, source, folder, limits, settings)
+        problem = _load(text, json, findings, source, folder, limits, settings)
     except InvalidProblem:
         # What is set under a wrong name may be the cause of all the rest.
         if settings.declared:
@@ -609,22 +606,6 @@ def _whole(
         raise
     settings.check()
     return problem
-
-
-@contextmanager
-def _all_kept() -> Iterator[None]:
-    """Collect no garbage while a document is read: all of its values are kept until the end.
-
-    Collections would take a tenth of the time.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _load(
