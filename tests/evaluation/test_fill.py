@@ -92,22 +92,10 @@ def test_the_mean_width_is_that_of_the_narrow_side() -> None:
     assert Layers(square).mean_width == pytest.approx(EVALUATION.grid_width * 40, rel=0.1)
 
 
-@pytest.mark.parametrize("start", [0, 3_000, 7_500], ids=["corner", "edge", "inside"])
-def test_one_search_tells_the_width_of_a_square_wherever_it_begins(start: int) -> None:
-    square = Balance(prepare(hazard_grid(120, 120)).problem).graph
-    quick, whole = Layers(square, start), Layers(square, start)
-    # Narrower than it is, so that it takes all searches to tell.
-    whole._width_of_square = 0.0
-    assert 0.9 < quick.mean_width / whole.mean_width < 2.0
-    assert not quick.fill_in
-    assert not whole.fill_in
-    assert quick._nearest is None
-
-
 def test_a_corridor_is_narrow_wherever_it_begins() -> None:
     corridor = Balance(prepare(hazard_grid(300, 16)).problem).graph
     for start in (0, corridor.shape[0] // 2, corridor.shape[0] - 1):
-        assert Layers(corridor, start).mean_width < EVALUATION.narrow_width
+        assert Layers(corridor, start).mean_width < 20.0
 
 
 def test_layers_that_hold_few_of_the_states_tell_nothing() -> None:
@@ -126,17 +114,3 @@ def test_a_chain_that_leads_anywhere_is_evaluated_as_precisely_without_factors()
     assert found.error <= 1e-12
     assert found.values[:, 0] == pytest.approx(dense, rel=1e-11)
     assert found.totals[0] == pytest.approx(dense[0], rel=1e-11)
-
-
-def test_layers_come_one_after_the_other_and_hubs_last() -> None:
-    graph = Balance(problem_of(line_with_restarts(500))).graph
-    order = Layers(graph).narrow_order()
-    assert order is not None
-    assert sorted(order.tolist()) == list(range(graph.shape[0]))
-    # All restarts lead to the first state, which is eliminated last; the others are neighbours of the next.
-    assert order[-1] == 0
-    assert np.abs(np.diff(order[:-1])).max() == 1
-
-
-def test_wide_problems_have_no_such_order() -> None:
-    assert Layers(Balance(hazard_grid(60, 60, bound=10.0)).graph).narrow_order() is None

@@ -41,7 +41,6 @@ from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.deadline import keep_time
 from hcssp.evaluation.linear_systems import (
     Layers,
-    OrderedFactors,
     Products,
     algebra_for,
     by_distance,
@@ -215,7 +214,7 @@ class _Chain:
             yield Products(system, by_distance(jumps, np.diff(self.outside.indptr) > 0))
         # What is no longer needed is as large as the chain, and factors are larger.
         del jumps, layers
-        factors = _factors_of(system, algebra.order)
+        factors = _factors_of(system)
         if factors is not None:
             yield factors
 
@@ -282,9 +281,9 @@ def factorised(jumps: csr_array, nudge: float = 0.0) -> Any:
     return _factors_of(chain_system(jumps, nudge))
 
 
-def _factors_of(system: csr_array, order: IntArray | None = None) -> Any:
+def _factors_of(system: csr_array) -> Any:
     try:
-        return eliminate(system) if order is None else OrderedFactors(system, order)
+        return eliminate(system)
     except RuntimeError:
         return None
 

@@ -53,9 +53,6 @@ class EvaluationParameters:
         Larger problems that are wider than a square grid are not factorised. Factors of a grid have 27
         entries a state at 150,000 states and 33 at 900,000. Where more than two quantities vary, the number
         grows with a power of the states, which a sample does not show.
-    narrow_from, narrow_width
-        A larger graph with at most this mean width is eliminated layer by layer. Finding an order with less
-        fill is 1.4 times as slow on a corridor of 30,000 states.
     surely_sparse
         Below this product of states and mean width no sample is taken: layer by layer, factors have about
         three times as many entries. A grid reaches it at 25,000 states.
@@ -67,15 +64,14 @@ class EvaluationParameters:
         Random graphs have layers of 0.5 to 0.8, those of a single policy there of 0.4, racetracks of 0.1.
     min_seen
         The share of the states that the layers must contain to describe the graph.
-    grid_width, square_widths, square_layers
-        The mean width of a square grid as a share of its side; between which multiples of it a graph counts
-        as wide as a grid (layers from the middle are up to twice as wide as from the edge); and the most
-        layers, as a multiple of the side.
+    grid_width, widest_grid
+        The mean width of a square grid as a share of its side, and the multiple of it up to which a graph is
+        no wider than a grid: layers from the middle are up to twice as wide as from the edge.
     hub_factor
-        A state with this many times the mean number of predecessors is a restart and is eliminated last.
-    max_changed, max_changed_in_order
-        A policy that differs from the reference in more states becomes the reference; the second if one order
-        serves all policies. A solve takes 1/60 of a factorisation on grids, and 1/5 along a line.
+        A state with this many times the mean number of predecessors is a restart, which no layer is made of.
+    max_changed
+        A policy that differs from the reference in more states becomes the reference. A solve takes 1/60 of a
+        factorisation on grids.
     max_new_columns
         The same for columns that are not kept yet: as many take as long as a factorisation.
     max_padded_width, max_padded_entries
@@ -97,8 +93,6 @@ class EvaluationParameters:
     max_dense_entries: int = 250_000
     small: int = 2_000
     max_factorised: int = 400_000
-    narrow_from: int = 20_000
-    narrow_width: float = 20.0
     surely_sparse: float = 2.5e6
     sample: int = 4_000
     dense_fill: float = 64.0
@@ -106,11 +100,9 @@ class EvaluationParameters:
     max_layers: int = 50
     min_seen: float = 0.9
     grid_width: float = 0.65
-    square_widths: tuple[float, float] = (0.9, 2.0)
-    square_layers: float = 10.0
+    widest_grid: float = 2.0
     hub_factor: float = 50.0
     max_changed: int = 100
-    max_changed_in_order: int = 4
     max_new_columns: int = 40
     max_padded_width: int = 12
     max_padded_entries: int = 2_000_000
@@ -180,50 +172,6 @@ def eliminate(system: SparseMatrix, ordering: Ordering = "MMD_AT_PLUS_A") -> Any
     )
 
 
-class OrderedFactors:
-    """The factors of the transpose of a policy's system whose states are eliminated in a given order.
-
-    >>> from scipy.sparse import csr_array
-    >>> there_and_back = csr_array([[1.0, -0.5], [-0.25, 1.0]])
-    >>> OrderedFactors(there_and_back, np.array([1, 0])).solve(np.array([0.75, 0.5]), "T").tolist()
-    [1.1428571428571428, 0.7857142857142857]
-
-    Parameters
-    ----------
-    system
-        CSR.
-    order
-        The state at each place.
-
-    Raises
-    ------
-    RuntimeError
-        If the system is singular.
-    OutOfTime
-        If a deadline passes first.
-    """
-
-    def __init__(self, system: SparseMatrix, order: IntArray) -> None:
-        self._order = order
-        place = np.empty(len(order), dtype=np.int32)
-        place[order] = np.arange(len(order), dtype=np.int32)
-        moved = system[order]
-        moved = csr_array((moved.data, place[moved.indices], moved.indptr), shape=moved.shape)
-        moved.sort_indices()
-        self._lu = eliminate(moved, "NATURAL")
-
-    @property
-    def nnz(self) -> int:
-        """The entries of both factors."""
-        return int(self._lu.nnz)
-
-    def solve(self, right: FloatArray, trans: Literal["N", "T"] = "N") -> FloatArray:
-        """As ``scipy.sparse.linalg.SuperLU.solve``."""
-        solution: FloatArray = np.empty_like(right)
-        solution[self._order] = self._lu.solve(right[self._order], trans=trans)
-        return solution
-
-
 Order = npt.NDArray[np.int32]
 
 
@@ -259,7 +207,6 @@ class Layers:
         self._nearest: Order | None = None
         self._found: tuple[Order, Order] | None = None
         self._mean_width: float | None = None
-        self._width_of_square: float | None = None
 
     @property
     def num_states(self) -> int:
@@ -270,7 +217,7 @@ class Layers:
     def fill_in(self) -> bool:
         """Whether factors are likely to be dense."""
         count = self._graph.shape[0]
-        if count <= EVALUATION.small or self._square():
+        if count <= EVALUATION.small:
             return False
         widths = self._widths_from_the_edge(EVALUATION.max_layers + 1)
         return len(widths) <= EVALUATION.max_layers and float(np.max(widths)) > EVALUATION.wide_share * count
@@ -289,7 +236,7 @@ class Layers:
         """
         if self._mean_width is None:
             count = self._graph.shape[0]
-            self._mean_width = self._square() or _mean(self._widths_from_the_edge(count), count)
+            self._mean_width = _mean(self._widths_from_the_edge(count), count)
         return self._mean_width
 
     @property
@@ -305,27 +252,8 @@ class Layers:
         >>> Layers(csr_array(kronsum(line, plane, format="csr"))).wider_than_grid
         True
         """
-        return self.mean_width > EVALUATION.square_widths[1] * EVALUATION.grid_width * float(
-            np.sqrt(self._graph.shape[0])
-        )
-
-    def narrow_order(self) -> IntArray | None:
-        """The states of a line or a corridor layer by layer, and last the states of a restart.
-
-        Factors in this order are sparse for whatever part of the steps is taken, and lie in memory as the
-        states do along the way, so that a state of a long line takes as long as one of a short line. None if
-        layers are not narrow, or their width is unknown.
-
-        >>> line = csr_array((np.ones(4), ([0, 2, 4, 1], [2, 4, 1, 3])), shape=(5, 5))
-        >>> Layers(line).narrow_order().tolist()
-        [3, 1, 4, 2, 0]
-        """
-        if self.mean_width > EVALUATION.narrow_width:
-            return None
-        order, _ = self._from_the_edge()
-        last = _is_hub(self._graph)
-        last[np.setdiff1d(np.arange(self._graph.shape[0]), order, assume_unique=True)] = True
-        return np.concatenate([order[~last[order]], np.flatnonzero(last)])
+        side = float(np.sqrt(self._graph.shape[0]))
+        return self.mean_width > EVALUATION.widest_grid * EVALUATION.grid_width * side
 
     def around_start(self, count: int) -> IntArray:
         """The states nearest to the start, as many as are wanted or as there are, ascending.
@@ -335,28 +263,6 @@ class Layers:
         [1, 2, 4]
         """
         return np.sort(self._from_the_start()[:count]).astype(np.int64)
-
-    def _square(self) -> float:
-        """The mean width of a graph that is as wide as a square grid, and not filled in; 0 of others.
-
-        A single search along the steps decides it; the other tests need two, along steps both ways.
-        """
-        if self._width_of_square is None:
-            count = self._graph.shape[0]
-            side = float(np.sqrt(count))
-            order, predecessors = breadth_first_order(self._graph, self._start)
-            widths = _widths(order, predecessors, int(EVALUATION.square_layers * side))
-            mean = _mean(widths, count)
-            least, most = (
-                EVALUATION.square_widths[0] * EVALUATION.grid_width * side,
-                EVALUATION.square_widths[1] * EVALUATION.grid_width * side,
-            )
-            square = (
-                max(least, 2.0 * EVALUATION.narrow_width) <= mean <= most
-                and len(widths) > EVALUATION.max_layers
-            )
-            self._width_of_square = mean if square else 0.0
-        return self._width_of_square
 
     def _from_the_start(self) -> Order:
         if self._nearest is None:
@@ -455,13 +361,10 @@ class Algebra(NamedTuple):
         By products with the matrix, since factors would be dense; otherwise by sparse factors.
     mixes
         Whether steps lead anywhere, so that no order of the states is of use.
-    order
-        The order of elimination that serves every system of the graph; None if there is none.
     """
 
     by_products: bool = False
     mixes: bool = False
-    order: IntArray | None = None
 
 
 def algebra_for(layers: Layers, system: Callable[[], SparseMatrix]) -> Algebra:
@@ -472,7 +375,6 @@ def algebra_for(layers: Layers, system: Callable[[], SparseMatrix]) -> Algebra:
     ============================================ =================== =========================================
     steps lead anywhere (``layers.fill_in``)     products            12 times as slow on 10,000 random states
     above `max_factorised`, wider than a grid    products            fill grows with a power of the states
-    a line or a corridor above `narrow_from`     factors, one order  1.4 times as slow on 30,000 states
     dense factors around the start               products            factors of hundreds of entries a state
     all else                                     factors             -
     ============================================ =================== =========================================
@@ -492,9 +394,8 @@ def algebra_for(layers: Layers, system: Callable[[], SparseMatrix]) -> Algebra:
     count = layers.num_states
     if count > EVALUATION.max_factorised and layers.wider_than_grid:
         return Algebra(by_products=True)
-    order = layers.narrow_order() if count > EVALUATION.narrow_from else None
-    if order is not None or count <= EVALUATION.sample:
-        return Algebra(order=order)
+    if count <= EVALUATION.sample:
+        return Algebra()
     may_fill = count * layers.mean_width > EVALUATION.surely_sparse
     return Algebra(by_products=may_fill and fills_in_nearby(system(), layers))
 

@@ -22,7 +22,6 @@ from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.evaluation.linear_systems import (
     EVALUATION,
     Layers,
-    OrderedFactors,
     Products,
     algebra_for,
     eliminate,
@@ -125,14 +124,10 @@ class PolicySystem:
     ----------
     balance
         The problem.
-    order
-        An order of elimination that suits all policies; None if each has its own.
     """
 
-    def __init__(self, balance: Balance, order: IntArray | None = None) -> None:
+    def __init__(self, balance: Balance) -> None:
         self.balance = balance
-        self._order = order
-        self._most_changed = EVALUATION.max_changed if order is None else EVALUATION.max_changed_in_order
         self._capacity = int(
             max(8, min(2 * EVALUATION.max_changed, EVALUATION.column_bytes // (8 * max(1, balance.num_live))))
         )
@@ -193,7 +188,7 @@ class PolicySystem:
         if self._reference is None:
             return None
         changed = np.flatnonzero(rows != self._reference)
-        if len(changed) > min(self._most_changed, self._capacity):
+        if len(changed) > min(EVALUATION.max_changed, self._capacity):
             return None
         most = EVALUATION.max_new_columns
         if len(changed) > most and sum(state not in self._slots for state in changed.tolist()) > most:
@@ -232,8 +227,7 @@ class PolicySystem:
 
     def _factorise(self, rows: IntArray) -> Any:
         """The factors of the transposed system of `rows`; RuntimeError if it is singular."""
-        system = self.balance.matrix[rows]
-        return eliminate(system) if self._order is None else OrderedFactors(system, self._order)
+        return eliminate(self.balance.matrix[rows])
 
     def _update_to(self, rows: IntArray) -> PolicyUpdate | None:
         """What leads from the reference to the policy `rows`, which becomes the reference where that is best.
@@ -431,4 +425,4 @@ def system_for(balance: Balance, layers: Layers) -> System:
     algebra = algebra_for(layers, system)
     if algebra.by_products:
         return SweepSystem(balance, algebra.mixes)
-    return PolicySystem(balance, algebra.order)
+    return PolicySystem(balance)
