@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from hcssp.cli import main
 from hcssp.errors import InvalidProblem, UnboundedReward
 from hcssp.exchange.models import ExplicitModel
-from hcssp.exchange.objectives import Decided, Reduced, decide, reduced, verdict
+from hcssp.exchange.objectives import Decided, Reduced, decide, load_question, reduced, verdict, verified
 from hcssp.exchange.pareto import pareto_front
 from hcssp.exchange.properties import parse_properties
 from volume import some
@@ -295,7 +295,7 @@ def random_model(seed: int) -> ExplicitModel:
         labels=labels,
         initial=initial,
         state_names=range(size),
-        action_names=["" for _ in rows],
+        action_names=[f"r{row}" for row in range(len(rows))],
     )
 
 
@@ -345,8 +345,10 @@ def test_storm_agrees_about_randomised_policies(seed: int) -> None:
     )
     ours = decide(question, "randomised")
     found = storm_says(in_prism(model), text)
-    # Where every policy has an infinite reward, Storm refuses, and nothing is claimed here.
-    assert ours.achievable is found, text
+    # Where every policy has an infinite reward, Storm refuses.
+    assert ours.achievable is bool(found), text
+    certificate = ours.certificate or ours.plan.certificate
+    assert verified(question, certificate).achievable is ours.achievable
 
 
 def storm_says(source: str, text: str) -> bool | None:
@@ -466,3 +468,92 @@ def test_the_command_decides_a_property(courier: Path, capsys: pytest.CaptureFix
     text = capsys.readouterr().out
     assert "Randomised policies: not achievable" in text
     assert "which was checked in integers" in text
+
+
+TIME_AND_LATE = 'multi(R{"time"}<=5 [F "there"], P<=0.125 [F "late"])'
+
+
+@has_storm
+@pytest.mark.parametrize(("kind", "achievable"), [("randomised", True), ("deterministic", False)])
+def test_a_verdict_has_a_certificate_that_check_verifies(
+    courier: Path, kind: str, achievable: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    proof = courier.with_suffix(".cert")
+    asked = ["--property", TIME_AND_LATE]
+    assert main(["solve", str(courier), *asked, "--policies", kind, "--certificate", str(proof)]) == 0
+    assert "Verify it: hcssp check" in capsys.readouterr().out
+    assert main(["check", str(courier), str(proof), *asked, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["verified"]
+    assert document["achievable"] is achievable
+    assert document["randomised"] is achievable
+    if achievable:
+        assert document["values"][0] <= 5.0
+        assert document["values"][1] <= 0.125
+    # Of another property it proves nothing.
+    other = TIME_AND_LATE.replace("<=5", "<=3.6" if achievable else "<=7")
+    assert main(["check", str(courier), str(proof), "--property", other]) in (1, 2)
+
+
+@has_storm
+def test_a_strict_bound_on_the_edge_has_a_certificate(
+    courier: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    proof = courier.with_suffix(".cert")
+    command = ["--property", 'R{"time"}<3.5 [F "there"]']
+    given = ["--policies", "randomised", "--certificate", str(proof)]
+    assert main(["solve", str(courier), *command, *given]) == 0
+    capsys.readouterr()
+    assert main(["check", str(courier), str(proof), *command]) == 0
+    assert "Not achievable: no policy keeps these bounds." in capsys.readouterr().out
+
+
+@has_storm
+def test_the_policy_of_a_property_is_a_plan(courier: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = courier.with_suffix(".json")
+    asked = ["--property", TIME_AND_LATE]
+    assert main(["solve", str(courier), *asked, "--policies", "randomised", "--out", str(plan)]) == 0
+    assert main(["evaluate", str(courier), str(plan), *asked, "--json", "--quiet"]) == 0
+    evaluated = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert evaluated["constraints"]["time"]["expected"] <= 5.0
+    assert main(["simulate", str(courier), str(plan), *asked, "--runs", "100", "--quiet"]) == 0
+    assert 'reached "there"' in str(list(load_question(courier, TIME_AND_LATE).problem.state_labels))
+
+
+@has_storm
+def test_what_a_property_leaves_no_room_for_is_refused(
+    courier: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["solve", str(courier), "--property", TIME_AND_LATE]
+    assert main([*asked, "--bound", "time=3", "--method", "lp"]) == 2
+    assert "--bound, --method cannot be combined with it" in capsys.readouterr().err
+    assert main([*asked, "--out", "plan.json"]) == 2
+    assert "--out: each kind of policies has its own answer" in capsys.readouterr().err
+    assert main(["show", str(courier), "--property", TIME_AND_LATE, "--goal", "there"]) == 2
+    assert "a property says itself what counts" in capsys.readouterr().err
+
+
+@has_storm
+def test_a_reward_until_a_target_out_of_reach_is_not_achievable(courier: Path) -> None:
+    question = load_question(courier, 'R{"time"}<=5 [F place=2 & place=3]')
+    for answer in answers(question):
+        assert answer.achievable is False
+        assert answer.certificate is not None
+        assert verified(question, answer.certificate).achievable is False
+
+
+@has_storm
+def test_only_what_can_be_reached_is_in_the_product(courier: Path) -> None:
+    """Eight targets have 3 ** 8 combinations, of which few occur."""
+    parts = ", ".join(f"P>=0 [F place={place}], P>=0 [true U place={place}]" for place in range(4))
+    question = load_question(courier, f"multi({parts})")
+    assert question.problem.num_states < 10
+    assert all(answer.achievable for answer in answers(question))
+
+
+@pytest.mark.parametrize(
+    "bound", ["1e-999999999", "1e999999999", "1e400", "9" * 5000, "(-" * 5000, "1/0", "0x10"]
+)
+def test_bounds_that_are_no_numbers_are_refused_at_once(bound: str) -> None:
+    with pytest.raises(InvalidProblem, match=r"it is no number|it is no objective"):
+        parse_properties(f'R{{"a"}}<={bound} [C]')

@@ -4,35 +4,43 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 import time
+from collections.abc import Sequence
+from fractions import Fraction
 from math import inf
-from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from hcssp.cli.arguments import UsageError
 from hcssp.cli.running import INTERRUPTED, NO_PLAN, SOLVED
+from hcssp.cli.session import Session, asked_again, settings_of
+from hcssp.contract.progress import Policies
+from hcssp.errors import NotProven
+from hcssp.exchange.objectives import Decided, Proven, Reduced, decide, load_question, verdict, verified
+from hcssp.exchange.pareto import GAP, pareto_front
+from hcssp.exchange.storm import written_constants
+from hcssp.files.certificate import load_certificate, save_certificate
+from hcssp.files.named_problem import constants_of
 
 if TYPE_CHECKING:
     from hcssp.cli.running import Interruption
-    from hcssp.contract.progress import Policies
-    from hcssp.exchange.objectives import Decided, Reduced
-    from hcssp.exchange.properties import Query
 
-    Found = dict[Policies, tuple[Decided, float]]
+Found = dict[Policies, tuple[Decided, float]]
+
+_NOT_WITH_A_PROPERTY = (
+    "bound", "probability", "maximise", "minimise", "goal", "costs", "domain", "give_up", "iterations",
+    "mode", "choices", "likelihoods", "resume", "plot", "alternatives", "lagrangian", "activity",
+    "allocation", "axes", "jobs", "scheduler",
+)  # fmt: skip
 
 
-def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
+def run(session: Session) -> int:
     """Decide the property for both kinds of policies, or for the one that was asked for."""
-    from hcssp.exchange.objectives import decide, reduced
-    from hcssp.exchange.storm import LANGUAGES, read_symbolic
-
-    path = Path(arguments.problem)
-    if path.suffix not in LANGUAGES:
-        known = ", ".join(LANGUAGES)
-        raise UsageError(f"--property: {arguments.problem} is no model with properties; give one of {known}")
-    query, constants = _query(arguments, path)
+    arguments, interruption = session.arguments, session.interruption
+    _check_options(session)
     kinds: tuple[Policies, ...] = ("randomised", "deterministic")
     if arguments.policies is not None:
         kinds = (arguments.policies,)
@@ -41,18 +49,10 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         interruption.begin()
         if arguments.time_limit is not None:
             interruption.allow(arguments.time_limit)
-        model = read_symbolic(
-            path,
-            LANGUAGES[path.suffix],
-            constants,
-            query.expressions,
-            whole=True,
-            max_states=arguments.max_states,
-        )
+        question = _question(session)
         interruption.allow(inf)
-        question = reduced(model, query)
         if len(question.open) > 1:
-            return _print_front(arguments, question, model.num_states, interruption)
+            return _print_front(arguments, question, interruption)
         for kind in kinds:
             if interruption.requested:
                 # The search has ended, and its answer is kept.
@@ -62,35 +62,134 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
             answer = decide(question, kind, arguments.time_limit, None if before is None else before[0])
             found[kind] = answer, time.perf_counter() - began
     except KeyboardInterrupt:
+        path = arguments.problem
         why = f"{path} was not read within the time limit" if interruption.expired else "interrupted"
         print(f"hcssp: {why}; the property is undecided", file=sys.stderr)
         if arguments.json:
-            undecided = {"property": query.name or None, "verdict": "undecided", "message": why}
-            print(json.dumps({"problem": arguments.problem, **undecided}))
+            print(json.dumps({"problem": path, "verdict": "undecided", "message": why}))
         return NO_PLAN if interruption.expired else INTERRUPTED
     finally:
         interruption.end()
+    written = _saved(arguments, question, found)
     if arguments.json:
-        print(json.dumps(_document(arguments, question, model.num_states, found), allow_nan=False))
+        print(json.dumps(_document(arguments, question, found), allow_nan=False))
     else:
-        print(_text(arguments, question, model.num_states, found))
+        print("\n\n".join([_text(arguments, question, found), *written]))
     if interruption.requested:
         return INTERRUPTED
     decided = all(answer.achievable is not None for answer, _ in found.values())
     return SOLVED if decided else NO_PLAN
 
 
-def _print_front(
-    arguments: argparse.Namespace, question: Reduced, states: int, interruption: Interruption
-) -> int:
+def _question(session: Session) -> Reduced:
+    """The property that the command line asks about a model."""
+    arguments = session.arguments
+    given = dict(written_constants(arguments.problem, ",".join(arguments.constants) or None))
+    return load_question(
+        arguments.problem,
+        arguments.property or "",
+        props=arguments.props,
+        constants=given | constants_of(settings_of(arguments)),
+        max_states=arguments.max_states,
+    )
+
+
+def _check_options(session: Session) -> None:
+    """Refuse what a property leaves no room for, and files that cannot be written."""
+    arguments = session.arguments
+    given = [f"--{name.replace('_', '-')}" for name in _NOT_WITH_A_PROPERTY if getattr(arguments, name)]
+    given += [
+        f"--{name}"
+        for name, usual in (("method", "exact"), ("scale", 1))
+        if getattr(arguments, name) != usual
+    ]
+    if given:
+        raise UsageError(
+            f"--property: {', '.join(given)} cannot be combined with it; leave one out. The property says "
+            "what is bounded and optimised"
+        )
+    for option in ("out", "certificate"):
+        if getattr(arguments, option) is not None and arguments.policies is None:
+            kinds = "--policies randomised or --policies deterministic"
+            raise UsageError(f"--{option}: each kind of policies has its own answer; add {kinds}")
+    session.check_outputs("out", "certificate")
+
+
+def _saved(arguments: argparse.Namespace, question: Reduced, found: Found) -> list[str]:
+    """Save the policy and the certificate, and say so."""
+    said = []
+    for answer, _ in found.values():
+        if arguments.out is not None and answer.achievable:
+            answer.plan.under(question.problem).save(arguments.out)
+            said.append(f"The policy is saved in {arguments.out}.")
+        if arguments.certificate is not None and answer.achievable is not None:
+            save_certificate(arguments.certificate, answer.certificate or answer.plan.certificate)
+            asked = asked_again(arguments, question.problem.procedure)
+            said.append(
+                f"The certificate is saved in {arguments.certificate}. Verify it: "
+                f"hcssp check {asked} {quote(str(arguments.certificate))}"
+            )
+    return said
+
+
+def check(session: Session) -> int:
+    """``hcssp check`` of a certificate about a property."""
+    arguments = session.arguments
+    with session.working() as printer:
+        printer.note(f"reading {arguments.problem}")
+        question = _question(session)
+        printer.note(f"checking {arguments.certificate}")
+        proven: Proven | str
+        try:
+            proven = verified(question, load_certificate(arguments.certificate))
+        except NotProven as error:
+            proven = str(error)
+    heading = {"problem": arguments.problem, "certificate": str(arguments.certificate)}
+    session.answer(
+        lambda: heading | _check_document(question, proven),
+        lambda _: _check_text(arguments, question, proven),
+        wrap=False,
+    )
+    return NO_PLAN if isinstance(proven, str) else SOLVED
+
+
+def _check_document(question: Reduced, proven: Proven | str) -> dict[str, Any]:
+    if isinstance(proven, str):
+        return {"verified": False, "message": proven}
+    return {
+        "verified": True,
+        "objectives": [each.text for each in question.query.objectives],
+        "achievable": proven.achievable,
+        "randomised": proven.randomised,
+        "values": [value for _, value in _values(question, proven.costs)] or None,
+        "best": _best(question, proven),
+    }
+
+
+def _check_text(arguments: argparse.Namespace, question: Reduced, proven: Proven | str) -> str:
+    title = f"{arguments.certificate}, a proof about {arguments.problem}"
+    if isinstance(proven, str):
+        return f"{title}: not verified\n  {proven}"
+    lines = [f"{title}: verified", *(f"  {each.text}" for each in question.query.objectives), ""]
+    if not proven.achievable:
+        kind = "" if proven.randomised else "deterministic "
+        return "\n".join([*lines, f"Not achievable: no {kind}policy keeps these bounds."])
+    kind = "randomised" if proven.randomised else "deterministic"
+    lines.append(f"Achievable: the {kind} policy of the certificate keeps these bounds.")
+    lines += [f"  {value:.10g} for {text}" for text, value in _values(question, proven.costs)]
+    best = _best(question, proven)
+    if best is not None:
+        lines.append(f"  none is better than {best:.10g}")
+    return "\n".join(lines)
+
+
+def _print_front(arguments: argparse.Namespace, question: Reduced, interruption: Interruption) -> int:
     """Print the answer to a Pareto query."""
-    from fractions import Fraction
-
-    import numpy as np
-
-    from hcssp.exchange.objectives import verdict
-    from hcssp.exchange.pareto import GAP, pareto_front
-
+    for option in ("out", "certificate"):
+        if getattr(arguments, option) is not None:
+            raise UsageError(
+                f"--{option}: a Pareto query has many policies; give bounds to all but one objective"
+            )
     if arguments.policies == "deterministic":
         raise UsageError("--policies deterministic: a Pareto query is answered for randomised policies")
     wanted = GAP if arguments.gap is None else arguments.gap
@@ -112,7 +211,7 @@ def _print_front(
             "problem": arguments.problem,
             "property": question.query.name or None,
             "objectives": texts,
-            "states": states,
+            "states": question.num_states,
             "verdict": answer,
             "points": points,
             "bounds": bounds,
@@ -120,7 +219,10 @@ def _print_front(
         }
         print(json.dumps(document, allow_nan=False))
     else:
-        print(f"{arguments.problem}: {states:,} states\n" + "\n".join(f"  {text}" for text in texts))
+        print(
+            f"{arguments.problem}: {question.num_states:,} states\n"
+            + "\n".join(f"  {text}" for text in texts)
+        )
         found = f"{len(points)} Pareto points" if points else answer
         print(f"\nRandomised policies: {found}")
         for point in points:
@@ -136,39 +238,15 @@ def _print_front(
     return SOLVED if front.gap <= wanted else NO_PLAN
 
 
-def _query(arguments: argparse.Namespace, path: Path) -> tuple[Query, dict[str, str]]:
-    """The property that is asked for, and the constants that are given of the model."""
-    from hcssp.exchange.properties import parse_properties, stated_constants
-    from hcssp.exchange.storm import jani_properties, written_constants
-    from hcssp.files.atomic import read_text
-
-    given = dict(written_constants(str(path), ",".join(arguments.constants or ()) or None))
-    asked, props = arguments.property, arguments.props
-    text, named, own = asked or "", None, {}
-    if path.suffix != ".jani":
-        own = {name: value for name, value in stated_constants(read_text(path)).items() if value}
-    if props is not None:
-        text, named = read_text(props), asked
-    if props is None and path.suffix == ".jani" and re.fullmatch(r"[^\[\]]+", text):
-        text, named = jani_properties(path), asked
-    queries = parse_properties(text, own | given, named)
-    if len(queries) > 1:
-        names = ", ".join(repr(each.name) for each in queries)
-        told = f"{props} has several properties; name one by --property: {names}"
-        raise UsageError(told if props else f"--property: there are {len(queries)} properties; give one")
-    inner = stated_constants(text).keys()
-    return queries[0], {name: value for name, value in given.items() if name not in inner}
-
-
-def _values(question: Reduced, answer: Decided) -> list[tuple[str, float]]:
-    """What the policy reaches of each objective, as it was verified."""
+def _values(question: Reduced, costs: Sequence[Fraction]) -> list[tuple[str, float]]:
+    """What the policy reaches of each objective, as it was verified; nothing without a policy."""
     return [
         (objective.text, float(question.value(place, cost)))
-        for place, (objective, cost) in enumerate(zip(question.query.objectives, answer.costs, strict=True))
+        for place, (objective, cost) in enumerate(zip(question.query.objectives, costs, strict=False))
     ]
 
 
-def _best(question: Reduced, answer: Decided) -> float | None:
+def _best(question: Reduced, answer: Decided | Proven) -> float | None:
     place = question.optimised
     return None if place is None or answer.best is None else float(question.value(place, answer.best))
 
@@ -176,19 +254,16 @@ def _best(question: Reduced, answer: Decided) -> float | None:
 def _text(
     arguments: argparse.Namespace,
     question: Reduced,
-    states: int,
-    found: dict[Policies, tuple[Decided, float]],
+    found: Found,
 ) -> str:
-    from hcssp.exchange.objectives import verdict
-
     name = question.query.name
-    lines = [f"{arguments.problem}{f', property {name}' if name else ''}: {states:,} states"]
+    lines = [f"{arguments.problem}{f', property {name}' if name else ''}: {question.num_states:,} states"]
     lines += [f"  {each.text}" for each in question.query.objectives]
     for kind, (answer, seconds) in found.items():
         lines.append(f"\n{kind.capitalize()} policies: {verdict(answer)} ({seconds:.1f} s)")
         if answer.achievable:
             lines.append("  proof: a policy; its values were verified in rational numbers")
-            lines += [f"  {value:.10g} for {text}" for text, value in _values(question, answer)]
+            lines += [f"  {value:.10g} for {text}" for text, value in _values(question, answer.costs)]
             best = _best(question, answer)
             if best is not None:
                 lines.append(f"  none is better than {best:.10g}; its certificate was checked in integers")
@@ -209,20 +284,17 @@ def _text(
 def _document(
     arguments: argparse.Namespace,
     question: Reduced,
-    states: int,
-    found: dict[Policies, tuple[Decided, float]],
+    found: Found,
 ) -> dict[str, Any]:
-    from hcssp.exchange.objectives import verdict
-
     return {
         "problem": arguments.problem,
         "property": question.query.name or None,
         "objectives": [each.text for each in question.query.objectives],
-        "states": states,
+        "states": question.num_states,
         **{
             kind: {
                 "verdict": verdict(answer),
-                "values": [value for _, value in _values(question, answer)] if answer.costs else None,
+                "values": [value for _, value in _values(question, answer.costs)] or None,
                 "best": _best(question, answer),
                 "stopped_by": str(answer.plan.ending.reason),
                 "seconds": seconds,

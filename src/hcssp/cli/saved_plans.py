@@ -81,6 +81,10 @@ def evaluate(session: Session) -> int:
 def check(session: Session) -> int:
     """``hcssp check``."""
     arguments = session.arguments
+    if arguments.props is not None or arguments.property is not None:
+        from hcssp.cli import properties
+
+        return properties.check(session)
     with session.working() as printer:
         unbounded = session.read()
         printer.note(f"checking {arguments.certificate}")

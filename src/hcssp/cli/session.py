@@ -260,7 +260,8 @@ def question_of(arguments: argparse.Namespace) -> Question | None:
         If giving up is priced twice.
     """
     asked = (arguments.constants, arguments.minimise, arguments.goal, arguments.costs, arguments.give_up)
-    if not any(asked) and arguments.domain is None and arguments.max_states is None:
+    others = (arguments.domain, arguments.max_states, arguments.property, arguments.props)
+    if not any(asked) and all(each is None for each in others):
         return None
     from hcssp.exchange.reading import Question
 
@@ -272,6 +273,8 @@ def question_of(arguments: argparse.Namespace) -> Question | None:
         give_up=once("--give-up", arguments.give_up) or None,
         domain=arguments.domain,
         max_states=arguments.max_states,
+        property=arguments.property,
+        props=arguments.props,
     )
 
 
@@ -337,7 +340,7 @@ def asked_again(arguments: argparse.Namespace, problem: HCSSP) -> str:
     values += [("--constants", text) for text in arguments.constants]
     values += [("--costs", ",".join(arguments.costs))] if arguments.costs else []
     values += [("--scale", arguments.scale)] if arguments.scale != 1 else []
-    for option in ("maximise", "minimise", "domain"):
+    for option in ("maximise", "minimise", "domain", "props", "property"):
         if getattr(arguments, option) is not None:
             values.append((f"--{option}", getattr(arguments, option)))
     return quote(arguments.problem) + "".join(f" {option} {quote(str(value))}" for option, value in values)

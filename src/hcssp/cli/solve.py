@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hcssp.cli import properties
 from hcssp.cli.arguments import UsageError
 from hcssp.cli.plans import PlanSaver, ProofSaver, first_progress, stopped, where_it_was, work
 from hcssp.cli.running import INTERRUPTED, NO_PLAN, SOLVED, Faulty
@@ -38,7 +37,9 @@ def solve(session: Session) -> int:
     if arguments.verbose:
         logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(name)s: %(message)s")
     if arguments.props is not None or arguments.property is not None:
-        return properties.run(arguments, interruption)
+        from hcssp.cli import properties
+
+        return properties.run(session)
     if arguments.policies == "randomised" and arguments.method == "exact":
         arguments.method = "dual"
     method = find_method(arguments.method)

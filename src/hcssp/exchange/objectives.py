@@ -22,22 +22,25 @@ rewards*, 2021.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, nextafter
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
-from hcssp.checker.checking import check
+from hcssp.checker.checking import Verdict, check
 from hcssp.checker.format import Certificate
 from hcssp.contract.plan import Plan
 from hcssp.contract.progress import FirstPlan, Gap, MaxRuntime, Policies, StopCriterion
 from hcssp.contract.proof import Status
 from hcssp.cssp.arrays import decimal
-from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.cssp.labels import JoinedLabels, LazyLabels, SelectedLabels
+from hcssp.cssp.model import CSSP, FloatArray, IntArray, states_of_rows
 from hcssp.cssp.reachability import closure, free_groups
 from hcssp.dual.ascent import Ascent, seek_feasible
 from hcssp.dual.oracle import Oracle
@@ -52,8 +55,10 @@ from hcssp.errors import (
     listed,
 )
 from hcssp.evaluation.chain import InducedChain, induced_chain
-from hcssp.exchange.models import ExplicitModel
-from hcssp.exchange.properties import Objective, Query
+from hcssp.exchange.models import STAY_FOREVER, STAYING_FOREVER, ExplicitModel, mask_of
+from hcssp.exchange.properties import Objective, Query, parse_properties, stated_constants
+from hcssp.exchange.storm import LANGUAGES, Constants, jani_properties, read_symbolic, written_constants
+from hcssp.files.atomic import read_text
 from hcssp.numerics import FEASIBILITY_TOLERANCE, OPTIMALITY_TOLERANCE
 from hcssp.procedure.policy import Policy
 from hcssp.proofs.assembly import certificate_of
@@ -93,6 +98,8 @@ class Reduced:
         What is decided of each probability before the first step.
     greatest
         For a reward that is to be large, its greatest value, from which it is taken to make a cost.
+    num_states
+        The number of states of the model.
     """
 
     query: Query
@@ -101,6 +108,7 @@ class Reduced:
     limits: tuple[Fraction | float, ...]
     begins: tuple[Fraction, ...]
     greatest: tuple[Fraction, ...]
+    num_states: int
 
     @property
     def optimised(self) -> int | None:
@@ -111,6 +119,24 @@ class Reduced:
     def open(self) -> list[int]:
         """The places of the objectives that are optimised; several are those of a Pareto query."""
         return [place for place, each in enumerate(self.query.objectives) if each.bound is None]
+
+    @property
+    def strict(self) -> list[int]:
+        """The places of strict bounds."""
+        return [place for place, each in enumerate(self.query.objectives) if each.strict]
+
+    @property
+    def on_edges(self) -> Iterator[Reduced]:
+        """For each strict bound the question with an optimum in its place; none if it has one already.
+
+        Where the optimum is the bound itself, no policy keeps it.
+        """
+        return (self.optimising(place) for place in (() if self.open else self.strict))
+
+    def best(self, proven: Verdict) -> Fraction:
+        """What the signed cost that is optimised is at least."""
+        # A reward that is to be large was made a cost by sums that are rounded.
+        return Fraction(proven.lower_bound) - self.greatest[self.open[0]] * (1 + Fraction(MARGIN))
 
     def keeps(self, costs: Sequence[Fraction]) -> bool:
         """Whether signed costs keep all bounds, exactly."""
@@ -161,6 +187,70 @@ class Decided(NamedTuple):
     best: Fraction | None = None
 
 
+def load_question(
+    path: str | Path,
+    property: str = "",
+    *,
+    props: str | Path | None = None,
+    constants: Constants | None = None,
+    max_states: int | None = None,
+) -> Reduced:
+    """A property of a model in PRISM or JANI as a problem.
+
+    Parameters
+    ----------
+    path
+        The model.
+    property
+        The property; or its name, if it is one of `props` or of a model in JANI.
+    props
+        A file of properties.
+    constants
+        Values of the constants that the model and the properties leave open, as for
+        :func:`~hcssp.exchange.reading.load_model`.
+    max_states
+        How many states the model may have; by default any number.
+
+    Raises
+    ------
+    InvalidProblem, UnknownName
+        If the model or the property cannot be read, there are several properties, or what is asked is not
+        supported.
+    UnboundedReward
+        If a reward that is to be large has no greatest value.
+    MissingDependency
+        If stormpy is not installed.
+    """
+    path = Path(path)
+    if path.suffix not in LANGUAGES:
+        raise InvalidProblem([f"{path}: it is no model with properties; give one of {', '.join(LANGUAGES)}"])
+    given = dict(written_constants(str(path), constants))
+    query, inner = _asked(path, property, None if props is None else Path(props), given)
+    own = {name: value for name, value in given.items() if name not in inner}
+    language = LANGUAGES[path.suffix]
+    model = read_symbolic(path, language, own, query.expressions, whole=True, max_states=max_states)
+    return reduced(model, query)
+
+
+def _asked(
+    path: Path, property: str, props: Path | None, given: Mapping[str, str]
+) -> tuple[Query, Collection[str]]:
+    """The query, and the constants that its file states."""
+    text, named, own = property, None, {}
+    if path.suffix != ".jani":
+        own = {name: value for name, value in stated_constants(read_text(path)).items() if value}
+    if props is not None:
+        text, named = read_text(props), property or None
+    if props is None and path.suffix == ".jani" and re.fullmatch(r"[^\[\]]+", text):
+        text, named = jani_properties(path), property
+    queries = parse_properties(text, own | dict(given), named)
+    if len(queries) > 1:
+        names = ", ".join(repr(each.name) for each in queries)
+        where = f"{props} has" if props else "there are"
+        raise InvalidProblem([f"{where} several properties; name one by --property: {names}"])
+    return queries[0], stated_constants(text).keys()
+
+
 def reduced(model: ExplicitModel, query: Query) -> Reduced:
     """The query about a model as a problem.
 
@@ -187,7 +277,7 @@ def reduced(model: ExplicitModel, query: Query) -> Reduced:
         if each.reward is None:
             signed[place] = product.decided(each, FAILED if each.at_least else REACHED)
         else:
-            rewards = np.tile(model.rewards[str(each.reward)], product.copies)
+            rewards = model.rewards[str(each.reward)][product.rows]
             if rewards.min(initial=0.0) < 0.0:
                 raise InvalidProblem([f"{each.text}: the reward is negative somewhere"])
             if each.target:
@@ -198,7 +288,7 @@ def reduced(model: ExplicitModel, query: Query) -> Reduced:
             signed[place] = -rewards if each.at_least else rewards
         open_ += np.abs(signed[place])
     problem, signed = product.closed(wanted, signed, open_ == 0.0)
-    return _posed(query, problem, signed, product.begins(wanted))
+    return _posed(query, problem, signed, product.begins(wanted), model.num_states)
 
 
 def _with_name_of_reward(objective: Objective, names: Sequence[str]) -> Objective:
@@ -226,12 +316,12 @@ def decide(
         Seconds for the search.
     known
         The answer for randomised policies: where none of them keeps the bounds, no deterministic one does.
+        It must be for the same question.
     """
     if known is not None and known.achievable is False:
         return known
     answer = _searched(question, policies, time_limit)
-    objectives = question.query.objectives
-    strict = [place for place, each in enumerate(objectives) if each.strict]
+    strict = question.strict
     if answer.achievable is not None or not strict:
         return answer
     # A policy that keeps a strict bound keeps a smaller one, too; on the edge no policy is below the optimum.
@@ -241,11 +331,67 @@ def decide(
     inside = _searched(smaller, policies, time_limit)
     if inside.achievable:
         return inside._replace(best=None)
-    for place in strict if question.optimised is None else ():
-        least = _searched(question.optimising(place), policies, time_limit)
-        if least.achievable is False or (least.best is not None and least.best >= question.limits[place]):
+    for stated in question.on_edges:
+        least = _searched(stated, policies, time_limit)
+        if least.achievable is False or (
+            least.best is not None and least.best >= question.limits[stated.open[0]]
+        ):
             return Decided(False, least.plan, certificate=least.certificate)
     return answer
+
+
+class Proven(NamedTuple):
+    """What a certificate proves about a query.
+
+    Attributes
+    ----------
+    achievable
+        Whether some policy keeps the bounds.
+    randomised
+        For "achievable", whether the policy is randomised; for "not achievable", and for `best`, whether that
+        holds for randomised policies.
+    costs, best
+        As for :class:`Decided`.
+    """
+
+    achievable: bool
+    randomised: bool
+    costs: tuple[Fraction, ...] = ()
+    best: Fraction | None = None
+
+
+def verified(question: Reduced, certificate: Certificate) -> Proven:
+    """What a certificate proves about a query, by exact arithmetic alone.
+
+    Raises
+    ------
+    InvalidCertificate
+        If it does not fit the query.
+    NotProven
+        If it proves neither that the query is achievable nor that it is not.
+    """
+    costs = None
+    if len(certificate.plan):
+        try:
+            policy = question.problem.procedure.policy(certificate.plan, certificate.extra)
+            costs = _kept_costs(question, policy.activity(0).under(question.problem))
+        except (InvalidProblem, LookupError, ValueError) as error:
+            raise InvalidCertificate(f"its policy is none of this model: {error}") from error
+    if costs is not None and question.optimised is None:
+        return Proven(True, bool(certificate.extra), costs)
+    for stated in (question, *question.on_edges):
+        bounds = tuple(each.at_most for each in stated.problem.procedure.constraints)
+        if tuple(certificate.bounds) != bounds:
+            continue
+        proven = check(stated.problem, certificate, exact=True)
+        on_edge = stated is not question
+        if proven.lower_bound == inf or (on_edge and stated.best(proven) >= question.limits[stated.open[0]]):
+            return Proven(False, proven.randomised)
+        if costs is not None:
+            return Proven(True, proven.randomised, costs, stated.best(proven))
+    if costs is not None:
+        return Proven(True, bool(certificate.extra), costs)
+    raise NotProven("no policy of it keeps the bounds of the property, and it does not prove that none does")
 
 
 def _searched(question: Reduced, policies: Policies, time_limit: float | None) -> Decided:
@@ -256,10 +402,9 @@ def _searched(question: Reduced, policies: Policies, time_limit: float | None) -
     try:
         plan = solve(question.problem, stop=stop, policies=policies)
     except DeadEnd as error:
-        return Decided(None, Plan.of_dead_end(question.problem, error))
-    costs = proven_costs(question, plan.policy) if plan.found else None
-    if costs is not None and not question.keeps(costs):
-        costs = None
+        # Every policy has an infinite cost.
+        plan = Plan.of_dead_end(question.problem, error)
+    costs = _kept_costs(question, plan.policy) if plan.found else None
     if costs is not None and question.optimised is None:
         return Decided(True, plan, costs)
     certificate: Certificate | None = None
@@ -273,12 +418,11 @@ def _searched(question: Reduced, policies: Policies, time_limit: float | None) -
         proven = check(question.problem, certificate, exact=True)
     except (NotProven, InvalidCertificate):
         return Decided(None if costs is None else True, plan, costs or ())
-    lower = proven.lower_bound if proven.randomised or policies == "deterministic" else 0.0
+    holds = proven.randomised or policies == "deterministic"
     if costs is None:
-        return Decided(False, plan, certificate=certificate) if lower == inf else Decided(None, plan)
-    # A reward that is to be large was made a cost by sums that are rounded.
-    most = question.greatest[question.optimised or 0]
-    return Decided(True, plan, costs, certificate, Fraction(lower) - most * (1 + Fraction(MARGIN)))
+        refuted = holds and proven.lower_bound == inf
+        return Decided(False, plan, certificate=certificate) if refuted else Decided(None, plan)
+    return Decided(True, plan, costs, certificate, question.best(proven) if holds else None)
 
 
 def _refutation(problem: CSSP) -> Certificate | None:
@@ -296,6 +440,12 @@ def _refutation(problem: CSSP) -> Certificate | None:
     except OutOfPrecision:
         return None
     return None
+
+
+def _kept_costs(question: Reduced, policy: Policy) -> tuple[Fraction, ...] | None:
+    """The verified costs of a policy, as a certificate states it; None if it does not keep the bounds."""
+    costs = proven_costs(question, question.problem.policy(policy.rows, policy.extra))
+    return costs if costs is not None and question.keeps(costs) else None
 
 
 def proven_costs(question: Reduced, policy: Policy) -> tuple[Fraction, ...] | None:
@@ -347,7 +497,7 @@ def _at_most(chain: InducedChain, cost: FloatArray, value: FloatArray) -> Fracti
 
 
 class _Product:
-    """The model, once for each combination of what is known about its targets.
+    """The model, once for each combination of what is known about its targets, as far as it can be reached.
 
     Parameters
     ----------
@@ -355,37 +505,81 @@ class _Product:
         The model.
     targeted
         The objectives with a target; each has a status in each copy of the model.
+
+    Attributes
+    ----------
+    copies, states
+        The copy that each state of the product is in, and its state of the model.
+    rows
+        The row of the model that each row of the product is.
+    start
+        The state where it begins.
     """
 
     def __init__(self, model: ExplicitModel, targeted: Sequence[Objective]) -> None:
+        if model.initial.sum() != 1:
+            raise InvalidProblem(["the model begins in several states; give it one initial state"])
         self.model, self.targeted = model, targeted
-        self.copies = 3 ** len(targeted)
-        self.num_states, self.num_rows = (self.copies * each for each in (model.num_states, model.num_rows))
-        status = np.array(np.unravel_index(np.arange(self.copies), (3,) * len(targeted) or (1,)))
-        self._status: IntArray = status[: len(targeted)]
-        # The copy that each state is in after it is entered from a copy.
-        codes = 3 ** np.arange(len(targeted))[::-1]
-        entered = np.zeros((self.copies, model.num_states), dtype=np.int64)
-        for place, each in enumerate(targeted):
+        self._digits = 3 ** np.arange(len(targeted), dtype=np.int64)[::-1]
+        fresh = []
+        for each in targeted:
             target = model.labels[each.target]
             failed = ~(model.labels[each.safe] | target) if each.safe else np.zeros_like(target)
-            fresh = np.where(target, REACHED, np.where(failed, FAILED, UNDECIDED))
-            before = self._status[place][:, np.newaxis]
-            entered += codes[place] * np.where(before == UNDECIDED, fresh, before)
-        self._entered = entered
-        blocks = model.transitions.tocoo()
-        rows, heads = blocks.coords
-        self.entry_row = np.concatenate([copy * model.num_rows + rows for copy in range(self.copies)])
-        self.heads = np.concatenate(
-            [entered[copy][heads] * model.num_states + heads for copy in range(self.copies)]
-        )
-        self.shares = np.tile(blocks.data, self.copies)
-        starts = [copy * model.num_rows + model.row_start[:-1] for copy in range(self.copies)]
-        self.row_start = np.append(np.concatenate(starts), self.num_rows)
-        self.row_state = np.repeat(np.arange(self.num_states), np.diff(self.row_start))
+            fresh.append(np.where(target, REACHED, np.where(failed, FAILED, UNDECIDED)))
+        self._fresh = np.array(fresh, dtype=np.int64).reshape(len(targeted), model.num_states)
+        branches = model.transitions.tocoo()
+        entry_row, entry_head = branches.coords
+        owners = states_of_rows(model.row_start)
+        entry_tail = owners[entry_row]
+        (first,) = np.flatnonzero(model.initial).tolist()
+        begins = int(self._entered(0)[first])
+        pending = {begins: mask_of([first], model.num_states)}
+        parts, size, num_rows = {}, 0, 0
+        # A target that is decided stays so: no copy is entered again once those with smaller codes are done.
+        while pending:
+            copy = min(pending)
+            after = self._entered(copy)
+            stays = after[entry_head] == copy
+            graph = coo_array(
+                (branches.data[stays], (entry_tail[stays], entry_head[stays])), shape=(model.num_states,) * 2
+            )
+            reached = closure(csr_array(graph), pending.pop(copy))
+            leaving = reached[entry_tail] & ~stays
+            for other in np.unique(after[entry_head[leaving]]).tolist():
+                entered = entry_head[leaving & (after[entry_head] == other)]
+                pending.setdefault(other, np.zeros(model.num_states, dtype=np.bool_))[entered] = True
+            parts[copy] = reached, after, size, num_rows
+            size, num_rows = size + int(reached.sum()), num_rows + int(reached[owners].sum())
+        self.num_states, self.num_rows = size, num_rows
+        places = {copy: before + np.cumsum(reached) - 1 for copy, (reached, _, before, _) in parts.items()}
+        self.start = int(places[begins][first])
+        self.copies = np.repeat([*parts], [int(reached.sum()) for reached, *_ in parts.values()])
+        self.states = np.concatenate([np.flatnonzero(reached) for reached, *_ in parts.values()])
+        self.rows = np.concatenate([np.flatnonzero(reached[owners]) for reached, *_ in parts.values()])
+        self._status = self.copies // self._digits[:, np.newaxis] % 3
+        entries, heads, rows = [], [], []
+        for reached, after, _, before in parts.values():
+            inside = np.flatnonzero(reached[entry_tail])
+            to, found = entry_head[inside], np.zeros(len(inside), dtype=np.int64)
+            for other in np.unique(after[to]).tolist():
+                found[after[to] == other] = places[other][to[after[to] == other]]
+            entries.append(inside)
+            heads.append(found)
+            rows.append(before + (np.cumsum(reached[owners]) - 1)[entry_row[inside]])
+        self.entry_row, self.heads = np.concatenate(rows), np.concatenate(heads)
+        self.shares = branches.data[np.concatenate(entries)]
+        counts = np.diff(model.row_start)[self.states]
+        self.row_start = np.concatenate([[0], np.cumsum(counts)])
+        self.row_state = np.repeat(np.arange(size), counts)
+
+    def _entered(self, copy: int) -> IntArray:
+        """The copy that each state is in after it is entered from a copy."""
+        before = copy // self._digits[:, np.newaxis] % 3
+        entered: IntArray = self._digits @ np.where(before == UNDECIDED, self._fresh, before)
+        return entered
 
     def _statuses(self, objective: Objective, states: IntArray) -> IntArray:
-        found: IntArray = self._status[self.targeted.index(objective)][states // self.model.num_states]
+        found: IntArray = self._status[self.targeted.index(objective)][states]
         return found
 
     def status_of_rows(self, objective: Objective) -> IntArray:
@@ -402,28 +596,16 @@ class _Product:
         """Whether a policy can stay for ever where the target was not reached."""
         before = self.status_of_rows(objective) != REACHED
         tails = self.row_state[self.entry_row]
-        _, staying = free_groups(self.num_states, self.entry_row, tails, self.heads, before)
-        graph = coo_array((self.shares, (tails, self.heads)), shape=(self.num_states, self.num_states))
-        reached = closure(csr_array(graph), self._initial() > 0.0)
-        return bool(reached[self.row_state[staying]].any())
+        return bool(free_groups(self.num_states, self.entry_row, tails, self.heads, before)[1].any())
 
     def begins(self, wanted: Sequence[Objective]) -> FloatArray:
         """What each objective costs before the first step: a target may be decided where the model begins."""
-        initial = self._initial()
         found = np.zeros(len(wanted))
         for place, each in enumerate(wanted):
             if each.reward is None:
-                status = self._statuses(each, np.flatnonzero(initial))[0]
+                status = self._statuses(each, np.array([self.start]))[0]
                 found[place] = float(status == (FAILED if each.at_least else REACHED))
         return found
-
-    def _initial(self) -> FloatArray:
-        (first,) = np.flatnonzero(self.model.initial).tolist() if self.model.initial.sum() == 1 else (None,)
-        if first is None:
-            raise InvalidProblem(["the model begins in several states; give it one initial state"])
-        initial = np.zeros(self.num_states)
-        initial[self._entered[0][first] * self.model.num_states + first] = 1.0
-        return initial
 
     def closed(
         self, wanted: Sequence[Objective], signed: FloatArray, free: np.ndarray
@@ -460,15 +642,55 @@ class _Product:
             transitions=csr_array(coo_array((shares, (rows, heads)), shape=shape)),
             row_start=np.concatenate([[0], np.cumsum(counts)]),
             costs=np.zeros((1, len(owners))),
-            initial=np.append(self._initial(), 0.0),
+            initial=(np.arange(self.num_states + 1) == self.start).astype(np.float64),
             goals=goals,
             cost_names=("guide",),
             bounds=np.zeros(0),
+            state_labels=JoinedLabels(
+                _Remembering(
+                    SelectedLabels(self.model.state_names, self.states),
+                    [each.path for each in self.targeted],
+                    self._status,
+                ),
+                (STAYING_FOREVER,),
+            ),
+            action_labels=SelectedLabels(
+                JoinedLabels(SelectedLabels(self.model.action_names, self.rows), (STAY_FOREVER,)),
+                np.minimum(order, self.num_rows),
+            ),
         )
         return problem, costs
 
 
-def _posed(query: Query, problem: CSSP, signed: FloatArray, begins: FloatArray) -> Reduced:
+class _Remembering(LazyLabels):
+    """The states of a product: that of the model, and which targets were reached or can no longer be.
+
+    Parameters
+    ----------
+    names
+        The state of the model, for each state.
+    paths
+        What leads to each target.
+    status
+        For each target the status in each state.
+    """
+
+    differ = True
+
+    def __init__(self, names: Sequence[Hashable], paths: Sequence[str], status: IntArray) -> None:
+        self.names, self.paths, self.status = names, tuple(paths), status
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def _label(self, position: int) -> str:
+        decided = zip(self.paths, self.status[:, position].tolist(), strict=True)
+        words = {UNDECIDED: "", REACHED: ", reached ", FAILED: ", missed "}
+        known = dict.fromkeys(f"{words[status]}{path}" for path, status in decided if status != UNDECIDED)
+        return f"{self.names[position]}{''.join(known)}"
+
+
+def _posed(query: Query, problem: CSSP, signed: FloatArray, begins: FloatArray, num_states: int) -> Reduced:
     """The problem with non-negative costs, and bounds from which the tolerance is taken off."""
     costs, bounds, limits = np.zeros((1 + len(signed), problem.num_rows)), list[float](), []
     greatest = list[Fraction]()
@@ -503,6 +725,7 @@ def _posed(query: Query, problem: CSSP, signed: FloatArray, begins: FloatArray) 
         tuple(limits),
         tuple(Fraction(float(each)) for each in begins),
         tuple(greatest),
+        num_states,
     )
     if question.optimised is not None:
         costs[0] = costs[1 + question.optimised]

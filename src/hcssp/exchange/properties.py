@@ -61,6 +61,11 @@ class Objective:
     text: str
     strict: bool = False
 
+    @property
+    def path(self) -> str:
+        """What leads to the target: the expression that must hold before, if there is one, and the target."""
+        return f"{self.safe} U {self.target}" if self.safe else self.target
+
 
 @dataclass(frozen=True)
 class Query:
@@ -75,6 +80,9 @@ class Query:
         return [each for one in self.objectives for each in (one.target, one.safe) if each]
 
 
+LARGEST = 10**100
+"""Bounds are not larger."""
+
 MOST_OPTIMISED = 3
 """The number of objectives that one query may optimise; two or three make it a Pareto query."""
 
@@ -84,6 +92,8 @@ _HEAD = re.compile(
     r'(?P<kind>[PR])(?P<first>min|max)?\s*(?:\{\s*(?:"(?P<reward>[^"]*)"|(?P<number>\d+))\s*\})?\s*'
     r"(?P<sense>min|max)?\s*(?:=\s*(?P<asked>\?)|(?P<relation><=|>=|<|>)(?P<bound>[^\[]*))\s*\["
 )
+_NUMBER = r"(?:\d{1,300}\.?|\d{0,300}\.\d{1,300})(?:[eE][-+]?\d\d?)?(?![\w.])"
+_SUM = re.compile(rf"(?:\s|[-+*/()]|[A-Za-z_]\w*|{_NUMBER})*", re.ASCII)
 _ALONE = (
     (r"filter\s*\(", "filters"),
     (r"(?:LRA|S)\b", "long-run averages"),
@@ -249,10 +259,15 @@ class _Reader:
 
     def _number(self, begin: int, text: str) -> Fraction:
         """The exact value of an expression with numbers and constants."""
-        filled = self._filled_in(text.strip())
+        filled = self._filled_in(text.strip()).strip()
         try:
-            return _value(ast.parse(filled.strip(), mode="eval").body, filled.strip())
-        except (SyntaxError, ValueError, ZeroDivisionError) as error:
+            if _SUM.fullmatch(filled) is None:
+                raise ValueError(filled)
+            found = _value(ast.parse(filled, mode="eval").body, filled)
+            if abs(found) > LARGEST:
+                raise ValueError(filled)
+            return found
+        except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError) as error:
             known = (
                 did_you_mean(str(error), [*self._constants]) if isinstance(error, _UnknownConstant) else ""
             )
@@ -271,7 +286,7 @@ class _UnknownConstant(ValueError):
 
 def _value(node: ast.expr, source: str) -> Fraction:
     match node:
-        case ast.Constant(value=int() | float()):
+        case ast.Constant():
             # As it is written: 0.1 is one tenth.
             return Fraction(ast.get_source_segment(source, node) or "")
         case ast.UnaryOp(op=ast.USub(), operand=operand):

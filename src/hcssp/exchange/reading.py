@@ -17,7 +17,11 @@ DRN, UMB = ".drn", ".umb"
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked about a model; by default as :func:`load_model` does. `domain` is for PPDDL alone."""
+    """What is asked about a model; by default as :func:`load_model` does.
+
+    `domain` is for PPDDL alone. A `property`, or one of `props`, says itself what is minimised and where it
+    ends, see :func:`hcssp.exchange.objectives.load_question`.
+    """
 
     constants: Constants | None = None
     minimise: str | None = None
@@ -26,6 +30,8 @@ class Question:
     give_up: float | Mapping[str, float] | None = None
     domain: str | Path | None = None
     max_states: int | None = None
+    property: str | None = None
+    props: str | Path | None = None
 
 
 def load_model(

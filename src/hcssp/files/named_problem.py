@@ -105,7 +105,7 @@ def parameters_of(name: str | Path, parameters: Mapping[str, Number] | None = No
 
 def _planned(name: str | Path, parameters: Mapping[str, Number], question: Question) -> CSSP:
     """A problem in PPDDL; its domain is in the same file unless another one is named."""
-    if parameters or question.constants or question.goal:
+    if parameters or question.constants or question.goal or question.property or question.props:
         raise InvalidProblem(f"{name}: a problem in PPDDL says itself what its numbers and its goal are")
     from hcssp.exchange.ppddl_model import from_ppddl
 
@@ -116,15 +116,32 @@ def _planned(name: str | Path, parameters: Mapping[str, Number], question: Quest
     )
 
 
+def constants_of(parameters: Mapping[str, Number]) -> dict[str, str]:
+    """Parameters as constants of a model, as they are written there.
+
+    >>> constants_of({"B": 3, "p": 0.25})
+    {'B': '3', 'p': '0.25'}
+    """
+    numbers = {name: float(value) for name, value in parameters.items()}
+    return {name: str(int(value)) if value.is_integer() else repr(value) for name, value in numbers.items()}
+
+
 def _asked(name: str | Path, parameters: Mapping[str, Number], question: Question) -> CSSP:
     """A model of another tool as a problem."""
     from hcssp.exchange.reading import load_model
     from hcssp.exchange.storm import written_constants
 
-    constants = dict(written_constants(str(name), question.constants))
-    for parameter, value in parameters.items():
-        whole = float(value).is_integer()
-        constants[parameter] = str(int(value)) if whole else repr(float(value))
+    constants = dict(written_constants(str(name), question.constants)) | constants_of(parameters)
+    if question.property is not None or question.props is not None:
+        if question.minimise or question.goal or question.costs or question.give_up:
+            message = "a property says itself what counts; leave out minimise, goal, costs and give_up"
+            raise InvalidProblem(f"{name}: {message}")
+        from hcssp.exchange.objectives import load_question
+
+        asked, props = question.property or "", question.props
+        return load_question(
+            name, asked, props=props, constants=constants, max_states=question.max_states
+        ).problem
     return load_model(
         name,
         constants=constants,

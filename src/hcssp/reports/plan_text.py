@@ -101,17 +101,19 @@ def random_choices(plan: Plan) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for options in policy.mixed().values():
         activity, state, _ = policy.name_of(options[0][0])
-        place = f"at {state}" if not activity else f"in {activity}, state {state}"
-        found[place] = {str(policy.name_of(row)[2]): chance for row, chance in options}
+        found[_place("" if isinstance(plan.problem, CSSP) else activity, state)] = {
+            str(policy.name_of(row)[2]): chance for row, chance in options
+        }
     return found
 
 
-def _random_lines(plan: Plan) -> str:
-    """Where a randomised plan chooses at random, a line each."""
-    return "\n".join(
-        f"  {place}: " + " or ".join(f"{action} ({percent(chance)})" for action, chance in options.items())
-        for place, options in random_choices(plan).items()
-    )
+def _place(activity: Hashable, state: Hashable) -> str:
+    return f"in {activity}, state {state}" if activity else f"at {state}"
+
+
+def _at_random(options: Mapping[str, float]) -> str:
+    """Actions with their probabilities."""
+    return " or ".join(f"{action} ({100 * chance:.4g}%)" for action, chance in options.items())
 
 
 def randomised_optimum(plan: Plan) -> str:
@@ -304,18 +306,14 @@ def decision_summaries(plan: ProcedurePlan, index: int) -> tuple[DecisionSummary
     visits = np.zeros(cssp.num_states)
     visits[~cssp.goals] = plan.costs.visits[first:last]
     reached = np.flatnonzero((visits > 0.0) & (rows != NO_ROW))
-    found = []
+    found, mixed = [], random_choices(plan)
     for state in reached[np.argsort(-visits[reached], kind="stable")].tolist():
-        chosen = int(rows[state])
-        others = range(int(cssp.row_start[state]), int(cssp.row_start[state + 1]))
-        found.append(
-            DecisionSummary(
-                cssp.state_labels[state],
-                str(cssp.action_labels[chosen]),
-                float(visits[state]),
-                tuple(str(cssp.action_labels[row]) for row in others if row != chosen),
-            )
-        )
+        label, chosen = cssp.state_labels[state], str(cssp.action_labels[int(rows[state])])
+        own = slice(int(cssp.row_start[state]), int(cssp.row_start[state + 1]))
+        taken = mixed.get(_place(problem.activities[index].name, label), {chosen: 1.0})
+        rejected = tuple(each for each in map(str, cssp.action_labels[own]) if each not in taken)
+        action = _at_random(taken) if len(taken) > 1 else chosen
+        found.append(DecisionSummary(label, action, float(visits[state]), rejected))
     return tuple(found)
 
 
@@ -511,7 +509,6 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         **_reward(plan),
         **plan_figures(plan),
         "policies": plan.policies,
-        **({"random_choices": found} if (found := random_choices(plan)) else {}),
         **_both_optima(plan),
         "seconds": plain(plan.seconds),
         "trace": document([*plan.trace]),
@@ -565,6 +562,7 @@ def plan_figures(plan: Plan) -> dict[str, Any]:
             }
             for index, activity in enumerate(activity_summaries(solved))
         },
+        **({"random_choices": found} if (found := random_choices(plan)) else {}),
     }
 
 
@@ -641,8 +639,6 @@ def plan_in_words(plan: Plan, style: Style | None = None, name: str = "") -> str
     blocks = [emphasis.strong(title)]
     if plan.found:
         blocks += plan_blocks(plan, emphasis)
-        if chances := _random_lines(plan):
-            blocks.append(emphasis.strong("Random choices") + "\n" + chances)
     blocks.append(emphasis.strong("Bounds") + "\n" + bound_lines(solved))
     blocks.append(
         emphasis.strong(proof_heading(plan)) + "".join(f"\n  {each}" for each in proven_lines(plan))
@@ -663,17 +659,20 @@ def plan_in_words(plan: Plan, style: Style | None = None, name: str = "") -> str
 def plan_blocks(plan: Plan, style: Style) -> list[str]:
     """What the plan does: its choices and its activities, or the actions of a single problem."""
     if isinstance(plan.problem, CSSP):
-        return [style.strong("Actions") + "\n" + _actions(plan)]
-    solved = plan.as_procedure()
-    blocks = [
-        style.strong("Choices") + "\n" + _choices(solved),
-        style.strong("Activities")
-        + " (expected, for one execution; share: of the whole)\n"
-        + _activities(solved),
-    ]
-    decisions = _decision_lines(solved)
-    if decisions:
-        blocks.append(style.strong("Decisions inside activities") + "\n" + decisions)
+        blocks = [style.strong("Actions") + "\n" + _actions(plan)]
+    else:
+        solved = plan.as_procedure()
+        blocks = [
+            style.strong("Choices") + "\n" + _choices(solved),
+            style.strong("Activities")
+            + " (expected, for one execution; share: of the whole)\n"
+            + _activities(solved),
+        ]
+        if decisions := _decision_lines(solved):
+            blocks.append(style.strong("Decisions inside activities") + "\n" + decisions)
+    chances = [f"  {place}: {_at_random(options)}" for place, options in random_choices(plan).items()]
+    if chances:
+        blocks.append("\n".join([style.strong("Random choices"), *chances]))
     return blocks
 
 
@@ -684,10 +683,12 @@ def _actions(plan: Plan) -> str:
     visits = evaluation.visits
     acting = np.flatnonzero((visits > 0.0) & (policy.rows != NO_ROW))
     order = acting[np.argsort(-visits[acting], kind="stable")]
-    rows = [["state", "action", "visits"]]
+    rows, mixed = [["state", "action", "visits"]], random_choices(plan)
     for state in order[:MOST_STATES].tolist():
         label = labels[state]
-        rows.append([str(label), str(plan.action(label)), in_table(float(visits[state]))])
+        taken = mixed.get(_place("", label))
+        action = plan.action(label) if taken is None else _at_random(taken)
+        rows.append([str(label), str(action), in_table(float(visits[state]))])
     text = aligned(rows)
     if len(order) > MOST_STATES:
         text += f"\n  and {len(order) - MOST_STATES:,} more states; plan.to_frame() has them all"
