@@ -277,7 +277,7 @@ def test_every_plot_draws_for_a_notebook_on_axes_and_into_a_file(solved: Plan, t
 def test_what_is_drawn_can_be_chosen(solved: Plan) -> None:
     problem = small_building(2.0)
     texts = {text.get_text() for text in problem.plot(of="procedure").texts}
-    assert {"start", "exit", "go-to-door"} <= texts
+    assert {"start", "exit", "go-to-door\n14 states"} <= texts
     assert solved.plot(of="history").get_xlabel() == "seconds"
     assert {text.get_text() for text in problem.plot(of="rooms").texts} == {"W", "E", "SW"}
     plt.close("all")

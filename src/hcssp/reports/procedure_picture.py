@@ -1,8 +1,8 @@
 """The procedure as a picture: events, activities and chance in layers, the start on top.
 
 Events are rounded (the start bold, the end grey, those with more than one choice with a double outline),
-activities are boxes with their number of states, chance is a diamond-like box with slanted ends. A way back,
-which closes a cycle, is dashed.
+activities are boxes with their number of states, chance is a box with bulging sides. A way back, which closes
+a cycle, is dashed.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _LARGEST = 60.0
 _GAP = (26.0, 34.0)
 _ASIDE = 26.0
 _LABEL_SIZE = 8.0
-_LONG_LABEL = 12
-"""Boxes are wide enough for shorter labels, whatever their letters."""
+_LONGEST_LABEL = 24
+"""Letters of what is written on a way."""
 
 
 @literally
@@ -85,74 +85,36 @@ def draw_procedure(
         drawn = _trimmed(points, nodes, way)
         if closing:
             drawn = _way_back(nodes, way, drawing, _aside(nodes, way, drawing))
-        _draw_arrow(axes, drawn, shortened(way.label), scale, colour, line, right, dashed=closing)
+        _draw_arrow(axes, drawn, way.label, scale, colour, line, dashed=closing)
     for node, place in zip(nodes, drawing.places, strict=True):
         _draw_node(axes, problem, node, place, scale)
     return axes.figure
 
 
 def _draw_node(axes: Any, problem: HCSSP, node: Node, place: Place, scale: float) -> None:
-    size = _LABEL_SIZE * scale
-    # The layout is that of the boxes; a label must not make it smaller.
-    middle: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 4, "in_layout": False}
-    weight = "bold" if node.kind == "activity" else "normal"
-    fitting = scale * _fitting_size(node.label, node.size[0] - 12.0, _LABEL_SIZE, weight)
+    """A box for an activity, bulging sides for chance, rounded corners for an event."""
+    from matplotlib.patheffects import Normal, withStroke
+
+    label, line = node.label, 1.0
+    shape, face, edge = "round4,pad=0.6", "white", INK
     if node.kind == "activity":
-        height = node.size[1]
-        states = f"{problem.activities[node.index].cssp.num_states:,} states"
-        axes.text(place.x, place.y - height / 5, node.label, fontsize=fitting, fontweight="bold", **middle)
-        axes.text(place.x, place.y + height / 4, states, fontsize=0.85 * size, color="0.25", **middle)
-    else:
-        axes.text(place.x, place.y, node.label, fontsize=fitting, **middle)
-    for patch in _outlines(problem, node, place):
-        axes.add_patch(patch)
+        label += f"\n{problem.activities[node.index].cssp.num_states:,} states"
+        shape, face, edge = "square,pad=0.6", SHADE, ACCENT
+    elif node.kind == "event":
+        shape, face = "round,pad=0.5,rounding_size=1", FAINT if node.index == problem.end else "white"
+        line = 2.4 if node.index == problem.start else 1.1
+    text = axes.text(
+        place.x, place.y, label, fontsize=_LABEL_SIZE * scale, ha="center", va="center", zorder=4,
+        # The layout is that of the boxes; a label must not make it smaller.
+        in_layout=False, bbox={"boxstyle": shape, "facecolor": face, "edgecolor": edge, "linewidth": line},
+    )  # fmt: skip
+    if node.kind == "event" and len(problem.choices_at(node.index)) > 1:
+        outer = [withStroke(linewidth=line + 2.0 * rim, foreground=ink) for rim, ink in _OUTLINES]
+        text.get_bbox_patch().set_path_effects([*outer, Normal()])
 
 
-def _fitting_size(label: str, room: float, size: float, weight: str = "normal") -> float:
-    """The size of a label, in points; less than usual if wide letters would need more than there is room."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import TextPath
-
-    if len(label) < _LONG_LABEL:
-        return size
-    path = TextPath((0, 0), label, size=size, prop=FontProperties(weight=weight))
-    width = path.get_extents().width * _UNITS_PER_INCH / 72.0
-    # Letters are set a little wider than they are where pixels are few.
-    return size * min(1.0, 0.9 * room / max(width, 1.0))
-
-
-def _outlines(problem: HCSSP, node: Node, place: Place) -> list[Any]:
-    """A box for an activity, slanted ends for chance, rounded ones for an event."""
-    from matplotlib.patches import FancyBboxPatch, Polygon
-
-    width, height = node.size
-    left, top = place.x - width / 2, place.y - height / 2
-    if node.kind == "chance":
-        slant = height / 2
-        corners = [
-            (left, place.y), (left + slant, top), (left + width - slant, top), (left + width, place.y),
-            (left + width - slant, top + height), (left + slant, top + height),
-        ]  # fmt: skip
-        return [Polygon(corners, facecolor="white", edgecolor=INK, linewidth=1.0, zorder=3)]
-    if node.kind == "activity":
-        box = FancyBboxPatch(
-            (left, top), width, height, boxstyle="square,pad=0", facecolor=SHADE, edgecolor=ACCENT, zorder=3
-        )  # fmt: skip
-        return [box]
-    rims = [0.0, 3.0] if len(problem.choices_at(node.index)) > 1 else [0.0]
-    return [
-        FancyBboxPatch(
-            (left - rim, top - rim),
-            width + 2 * rim,
-            height + 2 * rim,
-            boxstyle=f"round,pad=0,rounding_size={height / 2 + rim}",
-            facecolor=FAINT if node.index == problem.end else "white",
-            edgecolor=INK,
-            linewidth=2.4 if node.index == problem.start else 1.1,
-            zorder=3.0 - rim / 10,
-        )
-        for rim in rims
-    ]
+_OUTLINES = ((2.6, INK), (1.6, "white"))
+"""The second outline of an event: how far it lies around the first, and what is between."""
 
 
 def _draw_arrow(
@@ -162,7 +124,6 @@ def _draw_arrow(
     scale: float,
     colour: str,
     line: float,
-    room: float,
     *,
     dashed: bool,
 ) -> None:
@@ -186,8 +147,8 @@ def _draw_arrow(
         (x0, y0), (x1, y1) = points[0], points[1]
         place = (x1, y1) if dashed else ((x0 + x1) / 2, (y0 + y1) / 2)
         axes.text(
-            *place, label, fontsize=scale * _fitting_size(label, room, 7.5), ha="center", va="center",
-            zorder=5, in_layout=False,
+            *place, shortened(label, _LONGEST_LABEL), fontsize=_LABEL_SIZE * scale, ha="center",
+            va="center", zorder=5, in_layout=False,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
         )  # fmt: skip
 
@@ -211,10 +172,10 @@ def _aside(nodes: Sequence[Node], way: Way, drawing: LayeredDrawing) -> float:
 
 
 def _way_back(nodes: Sequence[Node], way: Way, drawing: LayeredDrawing, aside: float) -> tuple[Point, ...]:
-    """From the right rim of the tail round the right of everything to the right rim of the head."""
+    """From the tail round the right of everything to the right rim of the head."""
     tail, head = drawing.places[way.tail], drawing.places[way.head]
     return (
-        (tail.x + nodes[way.tail].size[0] / 2, tail.y),
+        (tail.x, tail.y),
         (aside, (tail.y + head.y) / 2),
         (head.x + nodes[way.head].size[0] / 2 + 3.0, head.y),
     )
