@@ -165,7 +165,7 @@ function drawBudget(host, plan, name) {
   const rows = all.filter((share) => Math.max(share.value, share.allocated ?? 0) > SMALL_SHARE * total), hidden = all.length - rows.length;
   const left = bound === null ? null : bound - used, price = plan.prices ? plan.prices[name] : null;
   const words = `${capital(expectedOf(name))}: ${isChance(name) ? amount(name, used, figure) : withUnit(data, name, beside(used, bound))}`
-    + (bound === null ? ", no bound." : `, bound ${amount(name, bound)}, ${left < 0 ? "exceeded by " + amount(name, -left, figure) : amount(name, left, figure) + " left"}.`)
+    + (bound === null ? ", no bound." : `, bound ${amount(name, bound)}, ${Math.abs(left) <= 1e-9 * bound ? "all of it used" : left < 0 ? "exceeded by " + amount(name, -left, figure) : amount(name, left, figure) + " left"}.`)
     + (price ? ` Price: about ${amount(primary, isChance(name) ? price / 100 : price, (value) => figure(value, 3))} of ${primary} ${greatest ? "gained" : "saved"} for each ${isChance(name) ? "percent" : data.problem.units[name] ?? "unit"} more, for randomised policies.` : price === 0 && bound !== null ? ` More of it would ${greatest ? "gain" : "save"} nothing.` : bound === 0 ? " A bound of 0 has no price." : "");
   const allocates = rows.some((row) => row.allocated !== null);
   const width = widthOf(host, 860), names = Math.min(230, width * 0.36), figuresWide = allocates ? 270 : 150, stacked = width - names - figuresWide < SHORT_BAR;

@@ -41,6 +41,8 @@ function figure(value, digits = 4) {
   if (value === 0) return "0";
   const size = Math.abs(value);
   if (size < TRACE) return value > 0 ? TRACE_WORDS : `> −1e-9`;
+  // Zeros would make a column wide.
+  if (size < 1e-6) return String(Number(value.toPrecision(digits)));
   // Six digits that mean something are enough, unless more are asked for.
   if (digits <= 4 && size >= 100 && size < 1e15) value = Number(value.toPrecision(6));
   if (digits <= 4 && size >= 100 && size < 1e6 && !Number.isInteger(value)) return value.toFixed(Math.min(digits, 6 - Math.trunc(size).toString().length));
