@@ -19,7 +19,7 @@ ROOT = Box(np.zeros(1), np.ones(1))
 class Scripted(Mode):
     """Bounds are functions of a box's ends, and boxes are halved until they are an eighth."""
 
-    shortcuts = False
+    branches = False
 
     def __init__(
         self,

@@ -21,11 +21,11 @@ from volume import some
 ITERATIONS = (0, 1, 3, inf)
 
 
-@pytest.mark.parametrize("shortcuts", [False, True])
+@pytest.mark.parametrize("branches", [False, True])
 @pytest.mark.parametrize("seed", some(range(10), 2))
-def test_it_bounds_the_best_plan_within_the_limits(seed: int, shortcuts: bool) -> None:
+def test_it_bounds_the_best_plan_within_the_limits(seed: int, branches: bool) -> None:
     problem = random_procedure(seed)
-    instance = Instance(problem, shortcuts)
+    instance = Instance(problem, branches)
     rng = np.random.default_rng(seed)
     for activity, budget in enumerate(instance.activities):
         costs = brute_force_flat(problem.activities[activity].cssp).costs
@@ -78,32 +78,17 @@ def test_l_means_what_it_means_to_the_anytime_algorithm(seed: int) -> None:
         assert answer.upper_bound == pytest.approx(result.upper_bound, abs=1e-7)
 
 
-@pytest.mark.parametrize("shortcuts", [False, True])
-def test_only_with_shortcuts_a_proven_answer_serves_smaller_limits(shortcuts: bool) -> None:
-    instance = Instance(random_procedure(4, num_constraints=1), shortcuts)
-    budget = instance.activities[0]
-    large = budget.usage(budget.unconstrained) + 5.0
-    first = activity_planning(instance, 0, large, inf)
-    assert activity_planning(instance, 0, large.copy(), inf) is first
-    assert (activity_planning(instance, 0, large - 1.0, inf) is first) == shortcuts
-    # What is proven to be impossible within some limits is so within smaller ones.
-    nothing = activity_planning(instance, 0, np.array([-1.0]), inf)
-    assert nothing.plan is None
-    assert nothing.lower_bound == nothing.upper_bound == inf
-    assert (activity_planning(instance, 0, np.array([-2.0]), inf) is nothing) == shortcuts
-
-
-@pytest.mark.parametrize("shortcuts", [False, True])
-def test_no_answer_depends_on_what_was_asked_before(shortcuts: bool) -> None:
+@pytest.mark.parametrize("branches", [False, True])
+def test_no_answer_depends_on_what_was_asked_before(branches: bool) -> None:
     problem = random_procedure(7, num_constraints=2)
-    asked = Instance(problem, shortcuts)
+    asked = Instance(problem, branches)
     rng = np.random.default_rng(0)
     for activity, budget in enumerate(asked.activities):
         least = np.array(budget.least)
         for _ in range(12):
             activity_planning(asked, activity, least + rng.uniform(0.0, 6.0, len(least)), 0)
         for more in (1.0, 2.0, 3.0):
-            fresh = activity_planning(Instance(problem, shortcuts), activity, least + more, 0)
+            fresh = activity_planning(Instance(problem, branches), activity, least + more, 0)
             later = activity_planning(asked, activity, least + more, 0)
             assert fresh.lower_bound == pytest.approx(later.lower_bound, abs=1e-7)
             assert fresh.upper_bound == pytest.approx(later.upper_bound, abs=1e-7)
@@ -116,7 +101,7 @@ def test_what_rounding_leaves_undecided_is_not_impossible(
         yield Progress(lower_bound=5.0)
 
     monkeypatch.setattr("hcssp.methods.paper.instance.PolicySearch.run", undecided)
-    instance = Instance(in_a_row([ways(*THREE_WAYS)], damage=3.5), shortcuts=True)
+    instance = Instance(in_a_row([ways(*THREE_WAYS)], damage=3.5), branches=True)
     answer = activity_planning(instance, 0, np.array([3.5]), inf)
     # What the dual has found stays.
     assert (answer.lower_bound, answer.upper_bound, answer.exact) == (5.0, 10.0, False)

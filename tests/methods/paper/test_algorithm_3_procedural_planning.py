@@ -17,11 +17,11 @@ from volume import some
 ITERATIONS = (0, 1, 3, inf)
 
 
-@pytest.mark.parametrize("shortcuts", [False, True])
+@pytest.mark.parametrize("branches", [False, True])
 @pytest.mark.parametrize("seed", some(range(15)))
-def test_it_bounds_the_best_procedure(seed: int, shortcuts: bool) -> None:
+def test_it_bounds_the_best_procedure(seed: int, branches: bool) -> None:
     problem = random_procedure(seed)
-    instance = Instance(problem, shortcuts)
+    instance = Instance(problem, branches)
     rng = np.random.default_rng(seed)
     primary = rng.uniform(1.0, 9.0, problem.num_activities)
     if seed % 3 == 0:

@@ -146,7 +146,7 @@ def test_published_has_no_dual_of_the_whole() -> None:
 def test_sharp_is_the_default() -> None:
     assert BudgetAllocation() == BudgetAllocation(0, "sharp", 0.0)
     assert MODES == ("published", "sharp")
-    assert [find_mode(name).shortcuts for name in MODES] == [False, True]
+    assert [find_mode(name).branches for name in MODES] == [False, True]
 
 
 def test_an_unknown_mode_is_refused() -> None:

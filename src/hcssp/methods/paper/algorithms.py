@@ -10,8 +10,8 @@ split it. :class:`Mode` itself is the paper's; :class:`hcssp.methods.paper.sharp
 
 In Algorithms 2 and 3 both stages are those of the anytime algorithm. Stage 2 looks at policies in the order
 of their Lagrangian value, for :math:`l` iterations as :func:`hcssp.methods.anytime.stage_two` counts them; an
-instance that takes shortcuts proves :math:`l = \infty` by branching on policies instead, which needs far
-fewer steps and has the same answer.
+instance of the mode sharp proves :math:`l = \infty` by branching on policies instead, which needs far fewer
+steps and has the same answer.
 """
 
 from __future__ import annotations
@@ -199,9 +199,9 @@ def activity_planning(
     """
     if activity in instance.proved:
         iterations = inf
-    known = instance.answers[activity].find(limits, iterations)
-    if known is not None:
-        return known
+    question = activity, iterations, limits.tobytes()
+    if question in instance.answers:
+        return instance.answers[question]
     found = instance.activities[activity].under(limits)  # lines 1-2
     plan, lower_bound = found.plan, found.lower_bound
     if iterations > 0 and lower_bound < cost_of(plan):  # line 3
@@ -209,7 +209,7 @@ def activity_planning(
     upper_bound = cost_of(plan)
     answer = ActivityAnswer(plan, min(lower_bound, at_least(upper_bound)), upper_bound)
     if not instance.is_unproven(activity, limits):
-        instance.answers[activity].keep(limits, iterations, answer)
+        instance.answers[question] = answer
     return answer  # line 5
 
 
@@ -217,7 +217,7 @@ def _stage_two(
     instance: Instance, activity: int, limits: FloatArray, iterations: float, found: Budgeted
 ) -> tuple[ActivityPlan | None, float]:
     budget = instance.activities[activity]
-    if iterations == inf and instance.shortcuts:
+    if iterations == inf and instance.branches:
         return _prove_further(instance, activity, limits, found)
     plan, bound, prices = found
     steps = stage_two(instance.ranking(activity, prices), prices, limits, iterations)
@@ -331,7 +331,7 @@ def _stage_two_of_choices(
     upper_bound: float,
     choices: IntArray | None,
 ) -> tuple[float, float, IntArray | None]:
-    if iterations == inf and instance.shortcuts:
+    if iterations == inf and instance.branches:
         return prove(estimated)
     problem, rows = estimated.as_cssp()
     flat = FlatOracle(problem)
@@ -609,11 +609,11 @@ class Mode:
 
     Attributes
     ----------
-    shortcuts
-        Whether an instance may take them, see :class:`hcssp.methods.paper.instance.Instance`.
+    branches
+        How an instance proves l = inf, see :class:`hcssp.methods.paper.instance.Instance`.
     """
 
-    shortcuts = False
+    branches = False
 
     def initial_box(self, instance: Instance, likelihoods: Mapping[str, float] | None = None) -> Box:
         """The allocation space to begin with, perhaps with other likelihoods of some activities."""

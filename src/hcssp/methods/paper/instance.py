@@ -11,7 +11,6 @@ once, and uses its budget as often.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,7 +30,7 @@ from hcssp.dual.procedure import ProcedureOracle
 from hcssp.dual.value_cache import ActivityPlan
 from hcssp.methods.anytime import next_best
 from hcssp.methods.incumbents import careful_evaluation, is_doubtful, is_limited
-from hcssp.methods.paper.activity_budget import BudgetOracle, BudgetPlanner, within
+from hcssp.methods.paper.activity_budget import BudgetOracle, BudgetPlanner
 from hcssp.methods.policy_branching import PolicySearch
 from hcssp.numerics import PRUNE_TOLERANCE, is_feasible, may_be_feasible
 from hcssp.procedure.model import HCSSP
@@ -137,45 +136,6 @@ class ActivityAnswer:
         return self.upper_bound - self.lower_bound <= PRUNE_TOLERANCE * (1.0 + abs(self.upper_bound))
 
 
-class Answers:
-    """The answers so far of one activity, by the question: the same limits are asked in many boxes.
-
-    Parameters
-    ----------
-    budget
-        The activity.
-    extended
-        Whether a proven answer also serves smaller limits.
-    """
-
-    def __init__(self, budget: BudgetPlanner, extended: bool) -> None:
-        self._budget = budget
-        self._extended = extended
-        self._answers: dict[tuple[float, bytes], ActivityAnswer] = {}
-        self._proven: defaultdict[float, list[tuple[FloatArray, ActivityAnswer]]] = defaultdict(list)
-
-    def find(self, limits: FloatArray, iterations: float) -> ActivityAnswer | None:
-        """An answer that holds for `limits`, or None."""
-        key = (iterations, limits.tobytes())
-        if key in self._answers:
-            return self._answers[key]
-        for asked, answer in self._proven[iterations]:
-            # The best within larger limits is the best within these if it keeps them; if nothing keeps the
-            # larger ones, nothing keeps these.
-            if np.all(limits <= asked) and (
-                answer.plan is None or within(self._budget.usage(answer.plan), limits)
-            ):
-                self._answers[key] = answer
-                return answer
-        return None
-
-    def keep(self, limits: FloatArray, iterations: float, answer: ActivityAnswer) -> None:
-        """Remember the answer to a question."""
-        self._answers[iterations, limits.tobytes()] = answer
-        if self._extended and (answer.exact or answer.lower_bound == inf):
-            self._proven[iterations].append((limits, answer))
-
-
 class Instance:
     r"""A problem, and what is known about its activities.
 
@@ -183,10 +143,8 @@ class Instance:
     ----------
     problem
         A procedure in which every event is entered in one state, as :mod:`hcssp.procedure.parts` makes it.
-    shortcuts
-        Whether Algorithms 2 and 3 may take shortcuts: an answer proven under larger limits serves smaller
-        ones, and :math:`l = \infty` is proved by branching instead of enumeration. Bounds are never worse
-        for it.
+    branches
+        Whether Algorithms 2 and 3 prove :math:`l = \infty` by branching on policies instead of enumeration.
     owners
         For each activity that is a group of several, which of them each of its states belongs to, as
         :class:`hcssp.procedure.parts.Grouping` says; None for the others.
@@ -196,7 +154,8 @@ class Instance:
     Attributes
     ----------
     answers
-        For each activity, what Activity-Planning has answered so far.
+        What Activity-Planning has answered so far, by the activity, l and the limits: the same limits are
+        asked in many boxes.
     events, order
         The events in a topological order, if there is one, and the activities in that of the events they
         start from.
@@ -219,13 +178,13 @@ class Instance:
     def __init__(
         self,
         problem: HCSSP,
-        shortcuts: bool = False,
+        branches: bool = False,
         owners: Sequence[IntArray | None] | None = None,
         parameters: BudgetParameters | None = None,
     ) -> None:
         self.problem = problem
         self.parameters = parameters or BudgetParameters()
-        self.shortcuts = shortcuts
+        self.branches = branches
         self.flattening = problem.flattening
         self.events, self.has_cycles = _in_order(problem)
         starts = [self.events.index(problem.choices[int(choice)].event) for choice in problem.activity_choice]
@@ -251,7 +210,7 @@ class Instance:
         self.choices_proved = False
         self._proofs: dict[tuple[int, bytes], Proof] = {}
         self._flat_oracles: dict[int, FlatOracle] = {}
-        self.answers = [Answers(budget, extended=shortcuts) for budget in self.activities]
+        self.answers: dict[tuple[int, float, bytes], ActivityAnswer] = {}
 
     def edges_of(self, activity: int) -> slice:
         """Which sides of a box limit `activity`."""

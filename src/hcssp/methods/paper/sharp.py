@@ -32,9 +32,9 @@ from then on planned with :math:`l = \infty`, the activities a few steps of bran
 counts: the use of one execution times the expected executions under the procedures that carry the box's lower
 bound. While an activity's incumbent under the upper limits uses more than the lower limit, that difference
 separates both bounds, and the edge is split so that the incumbent under the midpoint ends up on the face
-between the parts, or in the middle if there is none above the lower limit: every split separates incumbents,
-and there are finitely many. Where an activity has no incumbent yet, an edge is split in the middle until it
-is too short to matter.
+between the parts, or in the middle if there is none above the lower limit: a few splits separate incumbents,
+and there are finitely many. Where an activity has no incumbent yet, an edge is split until it is too short to
+matter.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hcssp.cssp.model import BoolArray, FloatArray
+from hcssp.cssp.model import FloatArray
 from hcssp.dual.ascent import Dual, ascend
 from hcssp.dual.plan_point import ProcedurePoint
 from hcssp.dual.value_cache import ActivityPlan
@@ -316,7 +316,7 @@ def split_at_incumbent(
     iterations
         Of the second stage of Activity-Planning: the paper's l.
     """
-    lengths, halved = _scaled_lengths(instance, box, root, bound, iterations)
+    lengths = _scaled_lengths(instance, box, root, bound, iterations)
     if not np.any(lengths > 0.0):
         # A proof that has not ended goes on where it was left.
         running = np.flatnonzero(bound.executions > 0.0).tolist()
@@ -324,53 +324,34 @@ def split_at_incumbent(
         return (box,) if any(unproven) else ()
     edge = int(np.argmax(lengths))
     middle = 0.5 * (float(box.lower[edge]) + float(box.upper[edge]))
-    return box.split(edge, middle if halved[edge] else _face(instance, box, edge, middle, iterations))
-
-
-def _scaled_lengths(
-    instance: Instance, box: Box, root: Box, bound: LowerBound, iterations: float
-) -> tuple[FloatArray, BoolArray]:
-    """The scaled length of each edge, and whether it is to be split in the middle."""
-    lengths = np.zeros(len(instance.edges))
-    halved = np.zeros(len(instance.edges), dtype=np.bool_)
-    for activity in np.flatnonzero(bound.executions > 0.0).tolist():
-        edges = instance.edges_of(activity)
-        answer = activity_planning(instance, activity, box.upper[edges], iterations)
-        if answer.plan is not None:
-            above = instance.activities[activity].usage(answer.plan) - box.lower[edges]
-            lengths[edges] = np.where(above > _separation(box.lower[edges]), above, 0.0)
-        else:
-            whole = box.lengths[edges]
-            lengths[edges] = np.where(
-                whole > instance.parameters.shortest_halved_edge * root.lengths[edges], whole, 0.0
-            )
-            halved[edges] = True
-        lengths[edges] *= bound.executions[activity]
-    return lengths, halved
-
-
-def _face(instance: Instance, box: Box, edge: int, middle: float, iterations: float) -> float:
-    """Where the edge is cut: what an incumbent uses."""
     activity, _ = instance.edges[edge]
-    edges = instance.edges_of(activity)
-    position, lower = edge - edges.start, float(box.lower[edge])
-    below = box.upper.copy()
+    edges, below = instance.edges_of(activity), box.upper.copy()
     below[edge] = middle
     # The incumbent under the midpoint is the best of the lower part.
     plan = activity_planning(instance, activity, below[edges], iterations).plan
     if plan is not None:
-        use = float(instance.activities[activity].usage(plan)[position])
-        if use - lower > float(_separation(box.lower[edges])[position]):
-            return use
-    # That under the upper limit must not be found in the lower part again.
-    plan = activity_planning(instance, activity, box.upper[edges], iterations).plan
-    if plan is None:
-        raise RuntimeError("an edge without an incumbent was to be split at one")
-    use = float(instance.activities[activity].usage(plan)[position])
-    if use > middle:
-        # There may be thousands of plans that use hardly less: the middle separates it from all below.
-        return middle
-    return use - 0.5 * float(_separation(np.array(use)))
+        use = float(instance.activities[activity].usage(plan)[edge - edges.start])
+        if use - box.lower[edge] > _separation(box.lower[edge]):
+            return box.split(edge, use)
+    return box.split(edge, middle)
+
+
+def _scaled_lengths(
+    instance: Instance, box: Box, root: Box, bound: LowerBound, iterations: float
+) -> FloatArray:
+    """The scaled length of each edge; 0 for those that are not to be split."""
+    lengths = np.zeros(len(instance.edges))
+    for activity in np.flatnonzero(bound.executions > 0.0).tolist():
+        edges = instance.edges_of(activity)
+        plan = activity_planning(instance, activity, box.upper[edges], iterations).plan
+        if plan is not None:
+            length = instance.activities[activity].usage(plan) - box.lower[edges]
+            shortest = _separation(box.lower[edges])
+        else:
+            length = box.lengths[edges]
+            shortest = instance.parameters.shortest_halved_edge * root.lengths[edges]
+        lengths[edges] = np.where(length > shortest, length * bound.executions[activity], 0.0)
+    return lengths
 
 
 def _separation(use: FloatArray) -> FloatArray:
@@ -384,7 +365,7 @@ class Sharp(Mode):
     From time to time it raises l where a gap remains.
     """
 
-    shortcuts = True
+    branches = True
 
     def __init__(self) -> None:
         self._split = 0

@@ -152,7 +152,7 @@ class BudgetAllocation:
         kept = range(together.num_activities) if pruned is None else pruned.activities
         owners = None if grouping is None else [grouping.owners[activity] for activity in kept]
         instance = Instance(
-            together if pruned is None else pruned.problem, mode.shortcuts, owners, self.parameters
+            together if pruned is None else pruned.problem, mode.branches, owners, self.parameters
         )
         lower_bound = -inf
         reporter = _Reporter(instance, began, pruned, grouping)

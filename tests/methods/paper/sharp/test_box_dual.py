@@ -32,7 +32,7 @@ def test_at_any_prices_no_solution_of_the_box_costs_less(seed: int) -> None:
     solutions = enumerate_solutions(problem)
     if solutions is None:
         return
-    instance = Instance(problem, shortcuts=True)
+    instance = Instance(problem, branches=True)
     rng = np.random.default_rng(seed)
     for box in random_boxes(instance, seed):
         inside = lying_in(box, instance, solutions)
@@ -49,7 +49,7 @@ def test_at_any_prices_no_solution_of_the_box_costs_less(seed: int) -> None:
 
 
 def test_the_curve_is_clipped_at_both_limits() -> None:
-    instance = Instance(in_a_row([ways(*THREE_WAYS)], damage=4.0), shortcuts=True)
+    instance = Instance(in_a_row([ways(*THREE_WAYS)], damage=4.0), branches=True)
 
     def at(lower: float, upper: float, price: float, iterations: float = 0) -> list[float]:
         oracle = oracle_of(instance, Box(np.array([lower]), np.array([upper])), iterations)
@@ -69,18 +69,18 @@ def test_the_curve_is_clipped_at_both_limits() -> None:
 
 def test_an_activity_without_an_answer_is_not_run() -> None:
     room = ways((10.0, 2.0), (1.0, 4.0))
-    instance = Instance(in_a_row([room], damage=4.0, detour=30.0), shortcuts=True)
+    instance = Instance(in_a_row([room], damage=4.0, detour=30.0), branches=True)
     box = Box(np.zeros(1), np.ones(1))
     found = oracle_of(instance, box, 0).minimise(np.array([1.0, 1.0]), Region())
     assert found is not None
     assert found.point.costs.tolist() == pytest.approx([30.0, 0.0])
-    alone = Instance(in_a_row([room], damage=4.0), shortcuts=True)
+    alone = Instance(in_a_row([room], damage=4.0), branches=True)
     assert oracle_of(alone, box, 0).minimise(np.array([1.0, 1.0]), Region()) is None
 
 
 @pytest.mark.parametrize("bound", [0.3, 1.0, 3.0])
 def test_if_the_box_limits_nothing_it_is_the_dual_of_the_whole(bound: float) -> None:
-    instance = Instance(small_building(bound), shortcuts=True)
+    instance = Instance(small_building(bound), branches=True)
     everything = Box(np.zeros(len(instance.edges)), np.full(len(instance.edges), 1e6))
     restricted = maximise(oracle_of(instance, everything, 0), Region())
     whole = maximise(instance.oracle, Region())

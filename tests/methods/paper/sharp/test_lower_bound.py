@@ -22,7 +22,7 @@ def test_no_needed_solution_of_a_box_is_cheaper_than_its_lower_bound(seed: int) 
     solutions = enumerate_solutions(problem)
     if solutions is None:
         return
-    instance = Instance(problem, shortcuts=True)
+    instance = Instance(problem, branches=True)
     # A solution with a plan that another one betters in every respect is not needed: the other is as good.
     needed = efficient(instance, solutions)
     for box in random_boxes(instance, seed):
@@ -35,7 +35,7 @@ def test_no_needed_solution_of_a_box_is_cheaper_than_its_lower_bound(seed: int) 
 
 
 def test_no_activity_has_the_cost_of_one_limit_and_the_use_of_the_other() -> None:
-    instance = Instance(in_a_row([ways(*THREE_WAYS)] * 2, damage=6.0), shortcuts=True)
+    instance = Instance(in_a_row([ways(*THREE_WAYS)] * 2, damage=6.0), branches=True)
     box = Box(np.zeros(2), np.full(2, 4.0))
     assert compute_lb(instance, box, 0).value == pytest.approx(2.0)
     # Three units each on the line from (10, 0) to (1, 4).
@@ -43,7 +43,7 @@ def test_no_activity_has_the_cost_of_one_limit_and_the_use_of_the_other() -> Non
 
 
 def test_only_a_proven_plan_makes_what_costs_more_and_uses_more_superfluous() -> None:
-    instance = Instance(in_a_row([ways(*THREE_WAYS)], damage=4.0), shortcuts=True)
+    instance = Instance(in_a_row([ways(*THREE_WAYS)], damage=4.0), branches=True)
     # The way that takes 6 and uses 3 lies in this box. The dual does not know it: its incumbent uses nothing.
     box = Box(np.array([1.0]), np.array([3.5]))
     by_dual = activity_planning(instance, 0, box.upper, 0)
@@ -61,7 +61,7 @@ def test_only_a_proven_plan_makes_what_costs_more_and_uses_more_superfluous() ->
 
 
 def test_what_holds_for_a_larger_box_holds_for_this_one() -> None:
-    instance = Instance(in_a_row([ways(*THREE_WAYS)], damage=4.0), shortcuts=True)
+    instance = Instance(in_a_row([ways(*THREE_WAYS)], damage=4.0), branches=True)
     box = Box(np.zeros(1), np.full(1, 4.0))
     parent = LowerBound(1.0 - 1e-3, np.zeros(1), np.zeros(1))
     assert sharp_lower_bound(instance, box, 0, parent).value == pytest.approx(1.0)

@@ -26,7 +26,7 @@ ROOT = Box(np.zeros(2), np.full(2, 4.0))
 
 def two_rooms(*executions: float) -> tuple[Instance, LowerBound]:
     """Two rooms with three ways each, and a bound that is carried by so many executions of each."""
-    instance = Instance(in_a_row([ways(*THREE_WAYS)] * 2, damage=7.0), shortcuts=True)
+    instance = Instance(in_a_row([ways(*THREE_WAYS)] * 2, damage=7.0), branches=True)
     return instance, LowerBound(0.0, np.zeros(1), np.array(executions))
 
 
@@ -64,7 +64,7 @@ def test_where_incumbents_cannot_be_told_apart_nothing_is_split() -> None:
 
 def test_an_edge_without_an_incumbent_is_halved_until_it_is_short() -> None:
     room = ways((10.0, 2.0), (1.0, 4.0))
-    instance = Instance(in_a_row([room], damage=4.0), shortcuts=True)
+    instance = Instance(in_a_row([room], damage=4.0), branches=True)
     bound = LowerBound(0.0, np.zeros(1), np.ones(1))
     root = Box(np.zeros(1), np.ones(1))
     left, right = split_at_incumbent(instance, root, root, bound, 0)
@@ -79,7 +79,7 @@ def test_no_solution_is_lost_between_the_parts(seed: int) -> None:
     solutions = enumerate_solutions(problem)
     if solutions is None:
         return
-    instance = Instance(problem, shortcuts=True)
+    instance = Instance(problem, branches=True)
     box = root = sharp_limits(instance)
     for _ in range(4):
         bound = sharp_lower_bound(instance, box, 0)

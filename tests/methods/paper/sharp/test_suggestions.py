@@ -17,7 +17,7 @@ from volume import some
 
 
 def rooms(damage: float, count: int = 2) -> Instance:
-    return Instance(in_a_row([ways(*THREE_WAYS)] * count, damage), shortcuts=True)
+    return Instance(in_a_row([ways(*THREE_WAYS)] * count, damage), branches=True)
 
 
 @pytest.mark.parametrize("seed", some(range(12), 2))
@@ -27,7 +27,7 @@ def test_every_suggestion_is_feasible(seed: int) -> None:
     if solutions is None:
         return
     optimum = solutions.costs[solutions.feasible(problem.bounds), 0].min(initial=inf)
-    instance = Instance(problem, shortcuts=True)
+    instance = Instance(problem, branches=True)
     for iterations in (0, 3):
         bound = sharp_lower_bound(instance, sharp_limits(instance), iterations)
         for solution in suggested_solutions(instance, bound, iterations):
