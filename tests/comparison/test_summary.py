@@ -18,7 +18,6 @@ from hcssp.comparison.page import (
     comparison_summary,
     disagreements,
     gap_over_time,
-    growth_power,
     markdown_table,
     measurements_csv,
     primal_integral,
@@ -44,29 +43,6 @@ STORM = made("storm", randomised=25.001, randomised_seconds=3.0, seconds=3.0)
 LP = made("lp", "failed", note="it broke")
 SCIKIT = made("scikit-decide", "missing", note="pip install 'hcssp[peers]'")
 ALL = [OURS, MILP, LP, STORM, SCIKIT]
-
-
-def test_growth_is_the_median_over_what_was_answered() -> None:
-    def runs(domain: str, *sizes: tuple[int, float], status: str = "optimal") -> list[Measurement]:
-        return [
-            made(
-                "exact", status, instance=f"{domain} {states}", domain=domain, states=states, seconds=seconds
-            )
-            for states, seconds in sizes
-        ]
-
-    measured = [
-        *runs("a", (10, 0.1), (100, 1.0), (1000, 10.0)),
-        *runs("b", (10, 0.1), (1000, 1000.0)),
-        *runs("c", (10, 0.1), (1000, 0.1)),
-        # One size says nothing, and what was not answered neither.
-        *runs("d", (10, 0.1)),
-        *runs("d", (1000, 5.0), status="feasible"),
-        # Nor what was done at once.
-        *runs("e", (10, 1e-6), (100, 1e-2)),
-    ]
-    assert growth_power(measured, "exact") == (pytest.approx(1.0), 4)
-    assert growth_power(measured, "milp") is None
 
 
 def test_what_agrees_is_not_told() -> None:

@@ -63,7 +63,7 @@ def measured(
         return Measurement(*about, "failed", note=str(error))
     except Exception as error:  # noqa: BLE001, an exception of another tool is its answer
         return Measurement(*about, "failed", note=f"{type(error).__name__}: {error}")
-    message = [point[0] for point in claim.trace if point[2] < inf]
+    plans = [seconds for seconds, _, upper in claim.trace if upper < inf]
     known = claim.randomised_seconds
     if known is None and claim.randomised is not None:
         known = seconds
@@ -73,7 +73,7 @@ def measured(
         claim.lower_bound,
         claim.upper_bound,
         claim.randomised,
-        message[0] if message else seconds if claim.upper_bound < inf else None,
+        plans[0] if plans else seconds if claim.upper_bound < inf else None,
         known,
         seconds,
         cpu_seconds,

@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
-from math import inf, isfinite, log
+from math import inf, isfinite
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from hcssp.comparison.solvers import MeasuredSolver, Measurement, find_solver
@@ -33,7 +32,7 @@ OURS = "exact"
 
 
 SHORTEST = 1e-3
-"""Shorter times, in seconds, say nothing about growth."""
+"""Where the axis of time begins, in seconds."""
 
 
 ABSOLUTE = 1e-9
@@ -171,25 +170,6 @@ def _figure(value: float) -> str:
     ('0.012', '3.1', '1,234')
     """
     return f"{value:,.0f}" if value >= 10.0 else f"{value:.2g}"
-
-
-def growth_power(measurements: Sequence[Measurement], solver: str) -> tuple[float, int] | None:
-    """The power of the number of states with which a solver's time grows, and in how many domains.
-
-    It is the median over the domains of which it answered a smaller and a larger problem; None if there is
-    none.
-    """
-    answered: dict[str, list[tuple[int, float]]] = {}
-    for each in measurements:
-        seconds = compared_seconds(each) if each.solver == solver else None
-        if seconds is not None and each.states:
-            answered.setdefault(each.domain, []).append((each.states, max(seconds, SHORTEST)))
-    powers = []
-    for points in answered.values():
-        (few, quick), (many, slow) = min(points), max(points)
-        if many > few:
-            powers.append(log(slow / quick) / log(many / few))
-    return (median(powers), len(powers)) if powers else None
 
 
 def best_known(group: Sequence[Measurement]) -> float:
@@ -447,7 +427,6 @@ def comparison_data(measurements: Sequence[Measurement]) -> dict[str, Any]:
                 "name": name,
                 "description": find_solver(name).description,
                 "deterministic": find_solver(name).deterministic,
-                "growth": growth_power(measurements, name),
             }
             for name in names
         ],

@@ -42,10 +42,7 @@ def films_of(plan: Plan, time_limit: float = inf) -> dict[str, Any]:
     """
     solved, began = plan.as_procedure(), time.perf_counter()
     problem = solved.problem
-    if plan.problem.is_part or problem.limits_choices or problem.reward is not None or time_limit <= 0.0:
-        return {}
-    if plan.reward is not None:
-        # The films are about what is missed of it.
+    if plan.problem.is_part or plan.reward is not None or problem.limits_choices or time_limit <= 0.0:
         return {}
     films: dict[str, Any] = {}
     pictures = [_lagrangian_data(each) for each in _lagrangians(solved, 0.5 * time_limit)]

@@ -59,10 +59,11 @@ def as_the_authors_ran(problem: HCSSP) -> Iterator[AuthorsPlan | None]:
 
 
 class GapAt(NamedTuple):
-    """How far the stochastic optimum lies below the incumbent at some time, and when that was found."""
+    """An incumbent: how far the stochastic optimum lies below it, when it was found, and its gap."""
 
     gap: float
     seconds: float
+    proven: float
 
 
 @dataclass(frozen=True)
@@ -107,15 +108,14 @@ class TableRow:
         the plan; None while there is no plan.
         """
         until = share * self.baseline.seconds
-        found: GapAt | None = None
-        best = inf
-        for point in self.budgets[mode].trace:
-            if point.seconds > until:
-                break
-            if point.upper_bound < best:
-                best = point.upper_bound
-                found = GapAt((best - self.stochastic) / best, point.seconds)
-        return found if isfinite(self.stochastic) else None
+        points = [
+            each for each in self.budgets[mode].trace if each.seconds <= until and each.upper_bound < inf
+        ]
+        if not points or not isfinite(self.stochastic):
+            return None
+        lower, best = points[-1].lower_bound, points[-1].upper_bound
+        seconds = next(each.seconds for each in points if each.upper_bound == best)
+        return GapAt((best - self.stochastic) / best, seconds, (best - lower) / best)
 
     def authors_gap(self, plan: AuthorsPlan) -> float:
         """The gap of a plan of the authors' program against the objective of their MILP, a share of its cost.
@@ -124,14 +124,6 @@ class TableRow:
         """
         objective = float(np.fmin(self.published.objective, self.stochastic))
         return (plan.upper_bound - objective) / plan.upper_bound
-
-    def proven_gap_after(self, mode: str, share: float) -> float:
-        """The gap that the budget allocation itself has proven by then: (upper - lower) / upper."""
-        until = share * self.baseline.seconds
-        points = [point for point in self.budgets[mode].trace if point.seconds <= until]
-        if not points or not isfinite(points[-1].upper_bound):
-            return inf
-        return (points[-1].upper_bound - points[-1].lower_bound) / points[-1].upper_bound
 
 
 def row_document(row: TableRow) -> dict[str, Any]:
@@ -172,7 +164,7 @@ def row_document(row: TableRow) -> dict[str, Any]:
                     "share": share,
                     "gap": None if found is None else found.gap,
                     "seconds": None if found is None else found.seconds,
-                    "proven_gap": plain(row.proven_gap_after(mode, share)),
+                    "proven_gap": None if found is None else found.proven,
                 }
                 for share, found in ((share, row.gap_after(mode, share)) for share in SHARES)
             ]

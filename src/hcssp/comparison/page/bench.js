@@ -89,16 +89,15 @@ function drawSpread() {
 }
 
 function drawTotals() {
-  const rows = data.solvers.map(({ name, growth }) => {
+  const rows = data.solvers.map(({ name }) => {
     const runs = data.instances.flatMap((instance) => instance.runs.filter((run) => run.solver === name));
     const ran = runs.filter((run) => !["missing", "unsupported"].includes(run.status));
     const mean = (values) => (values.length ? values.reduce((a, b) => a + b, 0) / values.length : null);
     const integral = mean(ran.map((run) => run.integral).filter((value) => value !== null));
     return [name, `${ran.length} of ${runs.length}`, String(ran.filter((run) => run.answered !== null).length), String(ran.filter((run) => run.upper !== null).length),
-      integral === null ? "–" : percent(integral), seconds(ran.reduce((sum, run) => sum + run.cpu, 0)),
-      growth === null ? "–" : `states to the ${growth[0].toFixed(1)}, of ${growth[1]} ${growth[1] === 1 ? "kind" : "kinds"}`];
+      integral === null ? "–" : percent(integral), seconds(ran.reduce((sum, run) => sum + run.cpu, 0))];
   });
-  byId("totals").replaceChildren(table(["solver", "problems taken", "answered in time", "deterministic plans", "mean primal integral", "CPU in all", "time grows with"], rows));
+  byId("totals").replaceChildren(table(["solver", "problems taken", "answered in time", "deterministic plans", "mean primal integral", "CPU in all"], rows));
   byId("who").replaceChildren(table(["solver", { text: true, content: "what it does" }], data.solvers.map((each) => [each.name, { text: true, content: each.description }])));
 }
 
