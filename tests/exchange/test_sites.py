@@ -12,6 +12,7 @@ import yaml
 from hcssp import InvalidProblem, dump_problem, load, solve
 from hcssp.cli import main
 from hcssp.errors import UnknownName
+from hcssp.exchange import sites
 from hcssp.exchange.sites import Zone, mission, read_building, read_route_graph
 
 if TYPE_CHECKING:
@@ -116,6 +117,86 @@ def test_a_building_has_its_lengths_doors_lifts_and_limits(building: Path) -> No
     assert len(read_building(building, graph=1).lanes) == 2 + 4, "one lane in both directions, and the lifts"
 
 
+@pytest.mark.parametrize(
+    ("system", "unit", "metres"),
+    [
+        ("cartesian_meters", 1.0, (100.0, 50.0)),
+        # A degree of longitude at the equator, and at 60 degrees north.
+        ("wgs84", 1e-3, (11_131.95, 5_565.97)),
+        ("web_mercator", 1.0, (100.0, 50.0)),
+    ],
+)
+def test_coordinates_may_be_metres_or_degrees(
+    tmp_path: Path, system: str, unit: float, metres: tuple[float, float]
+) -> None:
+    document = _building() | {"coordinate_system": system}
+    for level in document["levels"].values():
+        for vertex in level["vertices"]:
+            vertex[:2] = [vertex[0] * unit, vertex[1] * unit]
+    path = tmp_path / "a.building.yaml"
+    path.write_text(yaml.safe_dump(document))
+    site = read_building(path)
+    lanes = {(lane.start, lane.end): lane.metres for lane in site.lanes}
+    assert lanes["desk", "hall"] == pytest.approx(metres[0], rel=1e-6)
+    assert lanes["hall", "L1 4"] == pytest.approx(metres[1], rel=1e-6)
+    # North is up, where an image has it down.
+    assert site.places["L1 3"].at[1] > site.places["hall"].at[1]
+
+
+def test_degrees_of_longitude_are_shorter_in_the_north(tmp_path: Path) -> None:
+    document = _building() | {"coordinate_system": "wgs84"}
+    for vertex in document["levels"]["L1"]["vertices"]:
+        vertex[:2] = [vertex[0] * 1e-3, 60.0 + vertex[1] * 1e-3]
+    path = tmp_path / "a.building.yaml"
+    path.write_text(yaml.safe_dump(document))
+    lanes = {(lane.start, lane.end): lane.metres for lane in read_building(path).lanes}
+    assert lanes["desk", "hall"] == pytest.approx(11_131.95 / 2.0, rel=1e-4)
+
+
+def test_floors_are_counted_by_elevation(tmp_path: Path) -> None:
+    """A file lists its levels by name: L10 before L2."""
+    document = _building()
+    document["levels"] = {"L10": document["levels"].pop("L2"), **document["levels"]}
+    document["levels"]["L5"] = {"elevation": 12.0, "vertices": []}
+    document["levels"]["L10"]["elevation"], document["levels"]["L1"]["elevation"] = 30.0, 0.0
+    path = tmp_path / "a.building.yaml"
+    path.write_text(yaml.safe_dump(document))
+    assert {lane.floors for lane in read_building(path).lanes if lane.gate == "A"} == {2}
+
+
+def _ladder(rungs: int) -> dict[str, Any]:
+    """Two corridors, with a door in every stretch of both and in every way between them."""
+    vertices: list[list[Any]] = [[100 * (n // 2), 200 * (n % 2), 0, f"p{n}"] for n in range(2 * rungs)]
+    lanes, doors = [], []
+    pairs = [(n, n + 2) for n in range(2 * rungs - 2)] + [(n, n + 1) for n in range(0, 2 * rungs, 2)]
+    for first, second in pairs:
+        lanes.append(_lane(first, second))
+        x, y = ((vertices[first][axis] + vertices[second][axis]) / 2 for axis in (0, 1))
+        doors.append([len(vertices), len(vertices) + 1, {"name": [1, f"door {len(doors)}"]}])
+        vertices += [[x - 10, y - 10, 0, ""], [x + 10, y + 10, 0, ""]]
+    return {"levels": {"L1": {"vertices": vertices, "lanes": lanes, "doors": doors}}}
+
+
+def test_of_many_doors_few_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forty doors have 2 ** 40 combinations. To remember fewer never makes a mission shorter."""
+    path = tmp_path / "a.building.yaml"
+    path.write_text(yaml.safe_dump(_ladder(14)))
+    text = mission(read_building(path), ["p0", "p27"])
+    assert "# There are many doors" in text
+    assert len(text) < 2_000_000
+    path.write_text(yaml.safe_dump(_ladder(3)))
+    times = []
+    for most in (sites.MOST_EVENTS, 50, 1):
+        monkeypatch.setattr(sites, "MOST_EVENTS", most)
+        text = mission(read_building(path), ["p0", "p5"])
+        assert ("remembers 1 of those" in text, "waits at each" in text) == (most == 50, most == 1)
+        times.append(_solved(text, tmp_path, people=0.0, battery_limit=100.0, door_locked=0.3).cost("time"))
+    # Three doors on the way, at each of which the robot waits.
+    assert times[2] == pytest.approx(400.0 / 0.5 + 3 * 0.3 * 120.0, rel=1e-6)
+    assert times == sorted(times)
+    assert times[0] < times[2]
+
+
 def test_the_time_of_a_mission_is_that_of_its_best_way(graph: Path, tmp_path: Path) -> None:
     """By hand, without people: 20 m, then 10 m through the door, or 10 m and back."""
     speed, locked = 0.5, 0.25
@@ -166,6 +247,29 @@ def test_zones_have_parameters_and_keep_out_zones_no_lanes(building: Path, tmp_p
     assert ("hall", "store") not in {(lane.start, lane.end) for lane in lanes}
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ward=0,0,-5,1", "must not be negative"),
+        ("ward=0,0,nan,1", "must not be negative, and all be finite"),
+        ("ward=1e6,0,1,1", r"no lane touches it, from \(1e\+06, 0\)"),
+        ("ward=L9:0,0,1,1", "no lane of L9 touches it.* the levels are 'L1', 'L2'"),
+    ],
+)
+def test_zones_that_change_nothing_are_refused(building: Path, text: str, message: str) -> None:
+    with pytest.raises(InvalidProblem, match=message):
+        read_building(building, zones=[Zone.parse(text, named=True)])
+
+
+def test_a_map_without_lanes_is_refused(building: Path) -> None:
+    with pytest.raises(InvalidProblem, match="no lane is left"):
+        read_building(building, graph=7)
+    with pytest.raises(InvalidProblem, match="no lane is left"):
+        read_building(building, zones=[Zone.parse("-9,-999,9999,9999", named=False)])
+    with pytest.raises(InvalidProblem, match="battery step 0: it must be positive"):
+        mission(read_building(building), ["desk", "hall"], battery_step=0.0)
+
+
 def test_a_battery_may_be_a_capacity(graph: Path, tmp_path: Path) -> None:
     text = mission(read_route_graph(graph), ["0", "2"], battery_step=0.5)
     plan = _solved(text, tmp_path)
@@ -203,7 +307,7 @@ def _broken_maps() -> list[tuple[str, str, str]]:
         (lambda each: each["levels"]["L1"]["lanes"].append([0, 99, {}]), r"levels.L1.lanes\[7\]"),
         (lambda each: each["levels"]["L1"].update(doors=7), "levels.L1.doors"),
         (lambda each: each.update(levels={}), "levels: there are none"),
-        (lambda each: each.update(coordinate_system="wgs84"), "longitude and latitude are not supported"),
+        (lambda each: each.update(coordinate_system="polar"), "coordinate_system: 'polar' is not known"),
         (lambda each: each["levels"]["L1"]["vertices"].append([1e300, 0]), r"levels.L1.vertices\[8\]"),
     ):
         document = _building()

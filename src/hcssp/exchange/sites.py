@@ -20,11 +20,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from math import dist
+from math import cos, cosh, dist, isfinite, radians
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hcssp.errors import InvalidProblem, UnknownName
+from hcssp.errors import InvalidProblem, UnknownName, listed
 from hcssp.files.atomic import read_text
 
 MAX_BYTES = 64 * 2**20
@@ -32,6 +32,12 @@ MAX_BYTES = 64 * 2**20
 
 DEEPEST = 32
 """Lists and mappings that are nested deeper are refused."""
+
+MOST_EVENTS = 2_000
+"""A trip with more events remembers fewer closed gates."""
+
+MOST_CLOSED = 3
+"""The number of closed gates that such a trip remembers, or fewer."""
 
 LARGEST = 1e9
 """Coordinates and lengths are below this, in the units of the map."""
@@ -90,6 +96,8 @@ class Zone:
             x, y, width, height = (float(each) for each in corners.split(","))
         except ValueError:
             raise InvalidProblem([f"zone {text!r}: {corners!r} is not X,Y,WIDTH,HEIGHT"]) from None
+        if not (width >= 0.0 and height >= 0.0 and all(map(isfinite, (x, y, width, height)))):
+            raise InvalidProblem([f"zone {text!r}: WIDTH and HEIGHT must not be negative, and all be finite"])
         if named and (not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or name in PARAMETERS):
             raise InvalidProblem(
                 [f"zone {text!r}: {name!r} cannot name a parameter; use letters, digits and _"]
@@ -115,6 +123,36 @@ class Zone:
             ends = sorted(((least - a) / (b - a), (most - a) / (b - a)))
             low, high = max(low, ends[0]), min(high, ends[1])
         return low <= high
+
+
+class _Zones:
+    """The zones of a map, and which of them some lane touches."""
+
+    def __init__(self, zones: Sequence[Zone]) -> None:
+        self._unused = dict.fromkeys(zones)
+        self._zones = zones
+
+    def touched(self, level: str, line: Sequence[Point]) -> tuple[str, ...] | None:
+        """The names of those that a lane touches; None if it must not be used."""
+        inside = [zone for zone in self._zones if zone.touches(level, line)]
+        for zone in inside:
+            self._unused.pop(zone, None)
+        names = tuple(zone.name for zone in inside if zone.name is not None)
+        return names if len(names) == len(inside) else None
+
+    def refuse_unused(self, levels: Iterable[str]) -> None:
+        """Raise an error if no lane touches a zone."""
+        for zone in self._unused:
+            named = f"zone {zone.name}" if zone.name else "keep-out zone"
+            where = f" of {zone.level}" if zone.level else ""
+            (x, y), (right, top) = zone.least, zone.most
+            known = f"; the levels are {listed([*dict.fromkeys(levels)])}" if zone.level else ""
+            raise InvalidProblem(
+                [
+                    f"{named}: no lane{where} touches it, from ({x:g}, {y:g}) to ({right:g}, {top:g}); "
+                    f"use the coordinates of the file{known}"
+                ]
+            )
 
 
 @dataclass(frozen=True)
@@ -249,15 +287,18 @@ def read_building(source: str | Path, *, graph: int | None = None, zones: Sequen
     levels = file.items(document, "levels", "", dict)
     if not levels:
         raise file.wrong("levels", "there are none; is it the building of a traffic editor?")
-    if document.get("coordinate_system") == "wgs84":
-        raise file.wrong("coordinate_system", "degrees of longitude and latitude are not supported")
+    system = document.get("coordinate_system") or "reference_image"
+    if system not in COORDINATE_SYSTEMS:
+        known = ", ".join(COORDINATE_SYSTEMS)
+        raise file.wrong("coordinate_system", f"{str(system)[:40]!r} is not known; there are {known}")
+    floors = _floors(levels)
     places: dict[str, Place] = {}
     lanes: list[Lane] = []
-    touched: dict[Lane, tuple[str, ...]] = {}
+    inside, touched = _Zones(zones), dict[Lane, tuple[str, ...]]()
     cabins: dict[str, list[tuple[int, str]]] = {}
     walls: dict[str, list[tuple[Point, Point]]] = {}
     doors: dict[str, dict[str, tuple[Point, Point]]] = {}
-    for floor, (level, content) in enumerate(levels.items()):
+    for floor, (level, content) in zip(floors, levels.items(), strict=True):
         level, at = _line(level), f"levels.{level}."
         vertices = file.items(content, "vertices", at)
         points: list[Point] = []
@@ -282,10 +323,17 @@ def read_building(source: str | Path, *, graph: int | None = None, zones: Sequen
             if metres and points[a] != points[b]:
                 scales.append(metres / dist(points[a], points[b]))
         # Without a measurement the coordinates are metres.
-        scale = sum(scales) / len(scales) if scales else 1.0
+        scale = sum(scales) / len(scales) if scales and system == "reference_image" else 1.0
+        if system == "web_mercator" and points:
+            scale = 1.0 / cosh(points[0][1] / EARTH_RADIUS)
+        x_scale, y_scale = scale, COORDINATE_SYSTEMS[system] * scale
+        if system == "wgs84" and points:
+            x_scale = y_scale * cos(radians(points[0][1]))
 
-        def metric(index: int, points: list[Point] = points, scale: float = scale) -> Point:
-            return points[index][0] * scale, -points[index][1] * scale
+        def metric(
+            index: int, points: list[Point] = points, x_scale: float = x_scale, y_scale: float = y_scale
+        ) -> Point:
+            return points[index][0] * x_scale, points[index][1] * y_scale
 
         names = {}
         for index, vertex in enumerate(vertices):
@@ -309,8 +357,8 @@ def read_building(source: str | Path, *, graph: int | None = None, zones: Sequen
             line = points[a], points[b]
             if graph is not None and (_parameter(item, "graph_idx") or 0) != graph:
                 continue
-            inside = [zone for zone in zones if zone.touches(level, line)]
-            if any(zone.name is None for zone in inside):
+            names_of_zones = inside.touched(level, line)
+            if names_of_zones is None:
                 continue
             through = [name for name, door in gates if _crosses(line, door)]
             limit = _number(_parameter(item, "speed_limit")) or 0.0
@@ -318,12 +366,13 @@ def read_building(source: str | Path, *, graph: int | None = None, zones: Sequen
                 lane = Lane(
                     names[first],
                     names[second],
-                    dist(*line) * scale,
+                    dist(metric(a), metric(b)),
                     f"{limit:g}" if limit > 0.0 else None,
                     " and ".join(through) or None,
                 )
                 lanes.append(lane)
-                touched[lane] = tuple(zone.name for zone in inside if zone.name is not None)
+                touched[lane] = names_of_zones
+    inside.refuse_unused(place.level for place in places.values())
     for lift, stops in cabins.items():
         for floor, start in stops:
             lanes.extend(
@@ -332,6 +381,29 @@ def read_building(source: str | Path, *, graph: int | None = None, zones: Sequen
     return _site(
         _line(document.get("name")) or Path(source).name, places, lanes, cabins, walls, doors, touched
     )
+
+
+EARTH_RADIUS = 6_378_137.0
+"""In metres."""
+
+COORDINATE_SYSTEMS = {
+    "reference_image": -1.0,
+    "cartesian_meters": 1.0,
+    "web_mercator": 1.0,
+    "wgs84": radians(EARTH_RADIUS),
+}
+"""What the coordinates of a building are, and how far up a unit of y leads: in metres, or in pixels. Those of
+`wgs84` are the longitude and the latitude in degrees."""
+
+
+def _floors(levels: Mapping[Any, Any]) -> list[int]:
+    """The number of each level from below, by its elevation; in the order of the file where it has none."""
+    given = [content.get("elevation") if isinstance(content, dict) else None for content in levels.values()]
+    heights = [_number(each) for each in given]
+    if None in heights:
+        return list(range(len(heights)))
+    order = sorted(set(heights), key=lambda each: each or 0.0)
+    return [order.index(each) for each in heights]
 
 
 def _parameter(item: Any, name: str) -> Any:
@@ -383,15 +455,15 @@ def read_route_graph(source: str | Path, *, zones: Sequence[Zone] = ()) -> Site:
         raise file.wrong("features", "there are no nodes with edges; is it a route graph?")
     places = {names[identity]: Place("", point) for identity, point in points.items()}
     lanes: list[Lane] = []
-    touched: dict[Lane, tuple[str, ...]] = {}
+    inside, touched = _Zones(zones), dict[Lane, tuple[str, ...]]()
     for at, properties in edges:
         ends = [properties.get(key) for key in ("startid", "endid")]
         for key, end in zip(("startid", "endid"), ends, strict=True):
             if not isinstance(end, int | str) or end not in points:
                 raise file.wrong(f"{at}{key}", f"there is no node {end!r}")
         line = points[ends[0]], points[ends[1]]
-        inside = [zone for zone in zones if zone.touches("", line)]
-        if any(zone.name is None for zone in inside):
+        names_of_zones = inside.touched("", line)
+        if names_of_zones is None:
             continue
         metadata = file.items(properties, "metadata", at, dict)
         # The scorer of Nav2 that reads this key takes it for a share of the robot's speed, or for percent.
@@ -403,7 +475,8 @@ def read_route_graph(source: str | Path, *, zones: Sequence[Zone] = ()) -> Site:
             names[ends[0]], names[ends[1]], dist(*line), f"{metres:g}" if metres > 0.0 else limit, door
         )
         lanes.append(lane)
-        touched[lane] = tuple(zone.name for zone in inside if zone.name is not None)
+        touched[lane] = names_of_zones
+    inside.refuse_unused(())
     return _site(_line(document.get("name")) or Path(source).stem, places, lanes, (), {}, {}, touched)
 
 
@@ -426,6 +499,8 @@ def _site(
     touched: Mapping[Lane, tuple[str, ...]],
 ) -> Site:
     """The site, with the places that lanes lead to. Of several lanes between two places the first counts."""
+    if not any(lane.metres for lane in lanes):
+        raise InvalidProblem([f"{name}: no lane is left; choose another graph, or smaller keep-out zones"])
     lanes = list({(lane.start, lane.end): lane for lane in reversed(lanes)}.values())[::-1]
     met = {end for lane in lanes for end in (lane.start, lane.end)}
     kept = {name: place for name, place in places.items() if name in met}
@@ -479,6 +554,8 @@ def mission(site: Site, stops: Sequence[str], *, battery_step: float | None = No
             raise UnknownName("place", stop, site.places)
     if len(stops) < 2 or any(first == second for first, second in pairwise(stops)):
         raise InvalidProblem(["a mission has a start and at least one other stop; name each once in a row"])
+    if battery_step is not None and not battery_step > 0.0:
+        raise InvalidProblem([f"battery step {battery_step:g}: it must be positive, such as 1"])
     writer = _Writer(site)
     trips = {}
     for first, second in pairwise(stops):
@@ -523,8 +600,29 @@ class _Writer:
         self.zones: dict[str, None] = {}
 
     def trip(self, start: str, goal: str) -> list[str]:
-        """The lines of a procedure that leads from one stop to another."""
+        """The lines of a procedure that leads from one stop to another.
+
+        It has an event for each place and each set of gates that are known to be closed there. If these are
+        too many, the robot remembers a few gates, and waits at the next one.
+        """
         useful = self.site.useful(goal)
+        gates = {lane.gate for lanes in useful.values() for lane in lanes if lane.gate is not None}
+        most = len(gates)
+        while True:
+            models, paths = dict(self.models), dict(self.paths)
+            lines = self._trip(start, goal, useful, most)
+            if lines:
+                break
+            self.models, self.paths = models, paths
+            most = min(most - 1, MOST_CLOSED)
+        if most == len(gates):
+            return lines
+        # The robot that remembers nothing waits at each closed gate.
+        then = f"remembers {most} of those that it found closed, and waits at the next one"
+        return [f"# There are many doors: the robot {then if most else 'waits at each closed one'}.", *lines]
+
+    def _trip(self, start: str, goal: str, useful: Mapping[str, Sequence[Lane]], most: int) -> list[str]:
+        """The trip that remembers at most `most` closed gates; empty if it has too many events."""
         activities: dict[str, str] = {}
         events: dict[str, list[str]] = {}
         first = (start, frozenset[str]())
@@ -545,6 +643,8 @@ class _Writer:
             return _quoted(name)
 
         while queue:
+            if most and len(seen) > MOST_EVENTS:
+                return []
             place, closed = queue.popleft()
             choices = events.setdefault(_event(place, closed), [])
             for way in self._ways(place, goal, useful):
@@ -562,14 +662,17 @@ class _Writer:
                         f"{{runs: {run(self._waiting(way, gate), closed)}, to: {_quoted(then)}}}"
                     )
                     continue
-                known = closed | {gate}
                 chance = "lift_out_of_order" if gate in self.site.lifts else "door_locked"
-                blocked = reached(place, known)
+                if len(closed) < most:
+                    otherwise = f"to: {_quoted(reached(place, closed | {gate}))}"
+                else:
+                    waiting = run(self._waiting(way, gate), closed)
+                    otherwise = f"runs: {waiting}, to: {_quoted(then)}"
                 choices += [
                     f"{_quoted('through ' + through)}:",
                     f"  - {{probability: 1 - {chance}, runs: {run(self._stretch(way), closed)}, "
                     f"to: {_quoted(then)}}}",
-                    f"  - {{probability: {chance}, to: {_quoted(blocked)}}}",
+                    f"  - {{probability: {chance}, {otherwise}}}",
                 ]
             if not choices:
                 raise InvalidProblem([f"no lane leads from {place} to {goal}"])
