@@ -15,8 +15,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from hcssp.cli.commands import COMMANDS
-from hcssp.cli.parser import parse
+from hcssp.cli.commands import COMMANDS, parse
 from hcssp.cli.running import (
     BAD_INPUT,
     BROKEN_PIPE,

@@ -1,20 +1,25 @@
-"""The commands and their options, as ``manual.txt`` declares them.
+"""The command line's grammar: commands and their options as ``manual.txt`` declares them, and what is given.
 
 The manual says what each is for and how it is called. What reads a value follows from what the manual calls
-it. A command's module is imported when the command runs, so that help and errors need nothing heavy.
+it. What is wrong with the arguments becomes a :class:`UsageError`, a single message without a page of usage.
+A command's module is imported when the command runs, so that help and errors need nothing heavy.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from hcssp.cli import arguments as values
+from hcssp.cli.arguments import UsageError
+from hcssp.errors import UnknownName
+from hcssp.version import __version__
 
 if TYPE_CHECKING:
     from hcssp.cli.session import Session
@@ -173,5 +178,66 @@ def _declared(found: re.Match[str], text: str, group: str, known: Mapping[str, D
     return name, declared
 
 
-COMMANDS = {name: Command(name, text) for name, text in _sections().items() if name != "options"}
+COMMANDS = {
+    name: Command(name, text) for name, text in _sections().items() if name not in ("about", "options")
+}
 """Every command by its name."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """The parsed arguments; ``command`` is the name of the command.
+
+    Raises
+    ------
+    UsageError, UnknownName
+        If they make no sense.
+    """
+    parser = _Parser(
+        prog="hcssp",
+        description="Plans under uncertainty that keep their budgets, with a proof of how good they are.",
+        epilog=_sections()["about"],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"hcssp {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, dest="command")
+    asked = next(iter(argv), "")
+    if not asked.startswith("-") and argv and asked not in COMMANDS:
+        raise UnknownName("command", asked, COMMANDS)
+    for each in argv:
+        # argparse would pass an empty list on.
+        if each.startswith("--") and each.endswith("=--"):
+            raise UsageError(f"argument {each[:-3]}: '--' is no value")
+    if asked not in COMMANDS:
+        for name, each_command in COMMANDS.items():
+            commands.add_parser(name, help=each_command.summary)
+        return parser.parse_args(argv)
+    command = commands.add_parser(
+        asked,
+        description=COMMANDS[asked].description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    COMMANDS[asked].add_arguments(command)
+    _refuse_unknown_options(argv[1:], command)
+    arguments, unexpected = parser.parse_known_args(argv)
+    if unexpected:
+        raise UsageError(f"unexpected argument {unexpected[0]!r}; see {command.prog} --help")
+    return arguments
+
+
+def _refuse_unknown_options(given: Sequence[str], command: argparse.ArgumentParser) -> None:
+    """Refuse an option that there is not, before argparse says that something else is missing."""
+    known = [name for action in command._actions for name in action.option_strings if name.startswith("--")]
+    for option in (each.partition("=")[0] for each in takewhile(lambda each: each != "--", given)):
+        if option.startswith("--") and " " not in option and option not in known:
+            from difflib import get_close_matches
+
+            nearest = get_close_matches(option.strip("-"), [name.strip("-") for name in known], n=1)
+            guess = f"; did you mean --{nearest[0]}?" if nearest else ""
+            raise UsageError(f"unknown option {option}{guess}; see {command.prog} --help")

@@ -548,14 +548,14 @@ class Plan(Card):
         return axes
 
     def to_frame(self) -> DataFrame:
-        """What is done where, as a ``pandas.DataFrame``; see :func:`hcssp.reports.frames.policy_frame`."""
-        from hcssp.reports.frames import policy_frame
+        """What is done where, as a ``pandas.DataFrame``; see :func:`hcssp.reports.plan_text.policy_frame`."""
+        from hcssp.reports.plan_text import policy_frame
 
         return policy_frame(self)
 
     def activities_frame(self) -> DataFrame:
-        """The activities as a ``pandas.DataFrame``; see :func:`hcssp.reports.frames.activities_frame`."""
-        from hcssp.reports.frames import activities_frame
+        """The activities as a ``pandas.DataFrame``; see :func:`hcssp.reports.plan_text.activities_frame`."""
+        from hcssp.reports.plan_text import activities_frame
 
         return activities_frame(self)
 
