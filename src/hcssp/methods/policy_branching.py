@@ -591,8 +591,8 @@ class OpenDuals(Generic[V]):
         several policies.
         """
         parts = [part for dual in self._duals.values() for point in dual.points for part in point.parts]
-        distinct: dict[int, int] = {id(part): part.nbytes for part in parts}
-        return DUAL_BYTES * len(self._duals) + REFERENCE_BYTES * len(parts) + sum(distinct.values())
+        taken = sum(part.nbytes for part in {id(part): part for part in parts}.values())
+        return DUAL_BYTES * len(self._duals) + REFERENCE_BYTES * len(parts) + taken
 
     def put(self, region: Region, dual: Dual[V], num_nodes: int = 0) -> None:
         """Keep the dual of a region, if there is room beside `num_nodes` open nodes."""
