@@ -90,12 +90,12 @@ def test_a_coarser_grid_is_a_heuristic() -> None:
 
 def test_what_is_not_in_the_small_problem_is_told() -> None:
     problem = random_cssp(0)
-    with pytest.raises(InvalidProblem, match="'nowhere', which is no state of the small problem"):
+    with pytest.raises(InvalidProblem, match="'nowhere', which is not a state of the small problem"):
         shortest_paths(problem)("nowhere")
     with pytest.raises(InvalidProblem, match="not tuples of 1 whole numbers"):
         shortest_paths(problem).of(np.array([[1]]))
     grid = hazard_grid(4, 4, seed=1)
-    with pytest.raises(InvalidProblem, match=r"projects to \(90, 90\), which is no state"):
+    with pytest.raises(InvalidProblem, match=r"projects to \(90, 90\), which is not a state"):
         shortest_paths(grid).of(np.array([[1, 1], [90, 90]]))
 
 

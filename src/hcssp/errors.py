@@ -189,11 +189,11 @@ def listed(names: Sequence[str], most: int = 12) -> str:
     return (shown + (f" and {len(names) - most} more" if len(names) > most else "")) or "none"
 
 
-def did_you_mean(name: str, known: Sequence[str], there_are: str = "there are") -> str:
+def did_you_mean(name: str, known: Sequence[str], there_are: str = "available:") -> str:
     """The nearest of the known names as a question, or all of them.
 
     >>> did_you_mean("wals", ["walls", "slip"]), did_you_mean("x", ["walls", "slip"])
-    ("did you mean 'walls'?", "there are 'walls', 'slip'")
+    ("did you mean 'walls'?", "available: 'walls', 'slip'")
     """
     from difflib import get_close_matches
 

@@ -266,7 +266,7 @@ class Run:
             ahead._spend(expected)
             ahead = ahead._entered(self._inside[0], local, expected)
         elif self._event_state == self._flattening.end:
-            raise ImpossibleObservation(f"{self._where()}: the run is over; begin another one")
+            raise ImpossibleObservation(f"{self._where()}: the run is over; start another one")
         else:
             event, entry = self._flattening.event_states[self._event_state]
             happened, start = self._observations.outcome_of(event, entry, seen, outcome, used)
@@ -382,7 +382,7 @@ class Run:
     ) -> Run:
         """A run by a plan for the rest, from inside an activity or an event on."""
         if self._plan is None:
-            raise InvalidProblem(["the run was begun without a plan; begin it by plan.start()"])
+            raise InvalidProblem(["the run was started without a plan; start it with plan.start()"])
         charged = None if problem is None else self._charged
         plan = self._plan.replan(at, spent, problem, charged=charged, reckoned_at=reckoned_at, **options)
         run = plan.start(**self._options)
@@ -490,8 +490,8 @@ class Run:
     def _off_the_plan(self, place: tuple[str, Hashable | None], modelled: Hashable) -> Run:
         """The run by a plan for the rest, from where the measured amounts are."""
         if self._plan is None:
-            remedy = "begin the run by plan.start(), which plans the rest again"
-            raise ImpossibleObservation(f"the plan says nothing about {place!r}; {remedy}")
+            remedy = "start the run with plan.start(), which plans the rest again"
+            raise ImpossibleObservation(f"the plan has no decision for {place!r}; {remedy}")
         options = self._options
         if options.get("stop") is None and options.get("gap") is None:
             # A robot waits.

@@ -269,7 +269,7 @@ class TableHeuristic:
         number = self._problem.state_index.get(label)
         if number is None:
             raise InvalidProblem(
-                [f"state {state!r} projects to {label!r}, which is no state of the small problem"]
+                [f"state {state!r} projects to {label!r}, which is not a state of the small problem"]
             )
         return number
 
@@ -284,7 +284,7 @@ class TableHeuristic:
             missing = labels[int(np.argmax(found >= known))].tolist()
             self._numbers = None
             raise InvalidProblem(
-                [f"a state projects to {tuple(missing)!r}, which is no state of the small problem"]
+                [f"a state projects to {tuple(missing)!r}, which is not a state of the small problem"]
             )
         return found
 

@@ -168,7 +168,7 @@ def test_a_proof_that_cannot_be_made_does_not_take_the_plan_along(
     command = ["solve", "small-building", "--bound", "damage=2", "--json", "--quiet"]
     assert main([*command, "--out", str(plan), "--certificate", str(path)]) == 3
     printed = capsys.readouterr()
-    assert "a fault of hcssp, not of your input (RuntimeError: no proof today)" in printed.err
+    assert "a bug in hcssp, not of your input (RuntimeError: no proof today)" in printed.err
     told = json.loads(printed.out)
     assert told["status"] == "optimal"
     assert told["certificate"] is None

@@ -123,7 +123,7 @@ def test_what_cannot_be_read_is_exit_code_2(
     damaged = tmp_path / "damaged.cert"
     damaged.write_bytes(Path(proof).read_bytes()[:-5])
     cases = {
-        (problem, str(damaged)): "damaged.cert: it is no certificate, or damaged: it is cut off",
+        (problem, str(damaged)): "damaged.cert: it is not a certificate, or it is damaged: it is cut off",
         (problem, str(tmp_path / "none.cert")): "none.cert: No such file or directory",
         (problem, str(tmp_path)): "Is a directory",
         (problem, problem): "it does not begin with",

@@ -193,7 +193,7 @@ def test_one_of_several_constraints_must_be_named(capsys: pytest.CaptureFixture[
     command = ["curve", str(path), "--from", "1", "--to", "9", "--points", "2", "--quiet"]
     assert main(command) == 2
     assert (
-        "--constraint: say whose bound varies; the constraints are: damage, battery"
+        "--constraint: name the constraint whose bound varies; the constraints are: damage, battery"
         in capsys.readouterr().err
     )
     assert main([*command, "--constraint", "battery"]) == 0

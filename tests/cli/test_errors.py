@@ -30,10 +30,10 @@ SOLVE = ["solve", "small-building"]
         ([*SOLVE, "--time-limit", "0"], "0 is no time limit; give a positive number of seconds"),
         ([*SOLVE, "--iterations", "1.5"], "1.5 is no number of iterations; give a whole number, 0 or more"),
         ([*SOLVE, "--iterations", "-1"], "-1 is no number of iterations"),
-        ([*SOLVE, "--iterations", "3"], "--iterations means nothing to the method 'exact', only to budget-"),
+        ([*SOLVE, "--iterations", "3"], "--iterations does not apply to the method 'exact', only to budget-"),
         (
             [*SOLVE, "--mode", "sharp"],
-            "--mode means nothing to the method 'exact', only to budget-",
+            "--mode does not apply to the method 'exact', only to budget-",
         ),
         (
             [*SOLVE, "--method", "budget-allocation", "--mode", "publishd"],

@@ -52,7 +52,7 @@ def test_the_evaluation_in_words(capsys: pytest.CaptureFixture[str], plan: str) 
     assert f"{plan}, a plan for small-building: expected time 27.719117" in printed.out
     assert "at start  go-to-door (rather than go-to-E)" in printed.out
     assert "damage: 1.896865 expected, at most 2 allowed: kept" in printed.out
-    assert "expected time 27.719117, which is true" in printed.out
+    assert "expected time 27.719117, which is correct" in printed.out
     assert "no plan that keeps these bounds has an expected time below 27.7191" in printed.out
     assert "by the method 'exact' (a claim, not checked here)" in printed.out
     assert printed.out.endswith("The plan keeps the bounds.\n")

@@ -57,7 +57,7 @@ def test_a_fault_is_one_line_that_says_how_to_report_it(
 ) -> None:
     assert main(["solve", "small-building", "-q"]) == 3
     (line,) = capsys.readouterr().err.splitlines()
-    assert "a fault of hcssp, not of your input (ZeroDivisionError: one)" in line
+    assert "a bug in hcssp, not of your input (ZeroDivisionError: one)" in line
     found = re.search(r"in (\S+hcssp-fault-\S+\.txt)", line)
     assert found is not None
     details = Path(found[1]).read_text()
@@ -294,7 +294,7 @@ def test_ctrl_c_while_modules_are_imported_leaves_no_traceback() -> None:
 def test_a_plan_that_is_kept_is_evaluated(failing: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", "small-building", "-q"]) == 3
     told = capsys.readouterr().out
-    assert "Stopped because the solver behind it failed" in told
+    assert "Stopped because the underlying solver failed" in told
 
 
 def test_a_command_ends_at_once_after_its_exit_functions(

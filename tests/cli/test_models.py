@@ -83,14 +83,14 @@ def test_a_dead_end_has_a_price(tmp_path: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["small-building", "--goal", "out"], "asked of models in files only"),
-        (["-", "--goal", "out"], "not of standard input"),
+        (["small-building", "--goal", "out"], "apply to models in files only"),
+        (["-", "--goal", "out"], "not to standard input"),
         (["trap.drn", "--constants", "N=3"], "has no constants"),
         (["trap.drn", "--minimise", "tme"], "did you mean 'time'?"),
         (["trap.drn", "--goal", "gaol"], "did you mean 'goal'?"),
-        (["trap.drn", "--costs", "a,,b"], "no list of names"),
+        (["trap.drn", "--costs", "a,,b"], "not a list of names"),
         (["trap.drn", "--give-up", "time=1", "--give-up", "time=2"], "--give-up time: given twice"),
-        (["problem.yaml", "--minimise", "time"], "a problem file says itself what is minimised"),
+        (["problem.yaml", "--minimise", "time"], "a problem file states its costs and goals itself"),
     ],
 )
 def test_what_makes_no_sense_is_told(

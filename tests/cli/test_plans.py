@@ -212,7 +212,7 @@ def test_a_plan_that_breaks_the_bounds_is_not_begun_with(
     capsys: pytest.CaptureFixture[str], saved: Path
 ) -> None:
     document, told = solved(capsys, "--resume", saved, "--bound", "damage=1")
-    assert f"the plan {saved} breaks the bounds (damage 1.89686 of at most 1); beginning without it" in told
+    assert f"the plan {saved} breaks the bounds (damage 1.89686 of at most 1); starting without it" in told
     assert document["status"] == "optimal"
     assert document["trace"][0][2] is None
 

@@ -128,8 +128,8 @@ def test_runs_that_are_cut_off_are_told() -> None:
     [
         (["--runs", "0"], "0 is no count; give a whole number of at least 1"),
         (["--runs", "1.5"], "1.5 is no count"),
-        (["--seed", "-1"], "'-1' is no seed; give a whole number, 0 or more"),
-        (["--seed", "x"], "'x' is no seed"),
+        (["--seed", "-1"], "'-1' is not a seed; give a whole number, 0 or more"),
+        (["--seed", "x"], "'x' is not a seed"),
     ],
 )
 def test_bad_input(capsys: pytest.CaptureFixture[str], plan: str, arguments: list[str], message: str) -> None:

@@ -234,7 +234,7 @@ def test_the_plan_in_words(capsys: pytest.CaptureFixture[str], plan: Plan) -> No
     assert "expected time of 27.719117" in printed.out
     assert "this plan is optimal" in printed.out
     assert "the best randomised policy reaches 25.353872" in printed.out
-    assert "Stopped because the wanted gap was reached: method exact" in printed.out
+    assert "Stopped because the requested gap was reached: method exact" in printed.out
     rows = [line.split() for line in printed.out.splitlines()]
     assert ["activity", "executions", "time", "share", "damage", "share"] in rows
     assert ["go-to-door", "1.0000", "6.8995", "24.9%", "1.4794", "78.0%"] in rows
@@ -333,7 +333,7 @@ def test_that_no_policy_ends_is_an_answer(
     assert main(["solve", str(path), "--json", "--quiet", *more]) == 1
     printed = capsys.readouterr()
     document = json.loads(printed.out)
-    told = f"no policy ends: {path}:6: activities.jump: whatever is done it may be trapped"
+    told = f"no policy ends: {path}:6: activities.jump: every policy may be trapped"
     assert document["message"].startswith(told)
     assert printed.err == f"hcssp: no plan: {document['message']}\n"
     known = (document["status"], document["infeasible_because"], document["stopped_by"])

@@ -74,7 +74,7 @@ class Judge:
         code = main(arguments)
         told = self._capsys.readouterr().err
         clear = code != 2 or ("hcssp: error: " in told and len(told) < 6000 and says in told)
-        if code not in codes or not clear or "a fault of hcssp" in told or "Traceback" in told:
+        if code not in codes or not clear or "a bug in hcssp" in told or "Traceback" in told:
             shown = [each[:60] for each in arguments]
             self.wrong.append(f"{shown}: exit code {code}, {told[:300]!r}")
 

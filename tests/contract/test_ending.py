@@ -40,7 +40,7 @@ def test_every_reason_can_be_told_as_a_clause() -> None:
 def test_the_detail_is_told_behind_the_reason() -> None:
     ending = Ending(Reason.CRITERION, "battery low")
     assert str(ending) == "criterion (battery low)"
-    assert ending.in_words == "a stop criterion said so (battery low)"
+    assert ending.in_words == "a stop criterion was met (battery low)"
     assert str(Ending(Reason.GAP)) == "gap"
 
 

@@ -302,7 +302,7 @@ def test_a_procedures_plan_is_the_same_plan() -> None:
 
 
 def test_a_policy_of_something_else_is_refused() -> None:
-    with pytest.raises(InvalidProblem, match="a DeterministicPolicy is no policy of a procedure"):
+    with pytest.raises(InvalidProblem, match="a DeterministicPolicy is not a policy of a procedure"):
         _ = ProcedurePlan(retrying(), ROUND).policy
 
 

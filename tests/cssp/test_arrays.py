@@ -45,10 +45,10 @@ MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
         {"row_start": [-1, 2, 2], "action_labels": ()},
         "row_start must begin with 0 and never decrease, but is [-1, 2, 2]",
     ),
-    "half a row": ({"row_start": [0, 1.5, 2]}, "row_start: 1.5 is no whole number; give whole numbers"),
+    "half a row": ({"row_start": [0, 1.5, 2]}, "row_start: 1.5 is not a whole number; give whole numbers"),
     "no number of rows": (
         {"row_start": np.array([0, np.nan, 2])},
-        "row_start: nan is no whole number; give whole numbers",
+        "row_start: nan is not a whole number; give whole numbers",
     ),
     "rows without end": ({"row_start": [0, 10**30]}, "row_start cannot be an array of numbers ("),
     "rows by name": ({"row_start": "here"}, "row_start cannot be an array of numbers ("),
@@ -61,9 +61,9 @@ MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
     "ragged goals": ({"goals": [[False], [False, True]]}, "goals cannot be an array of numbers ("),
     "one bound alone": ({"bounds": 2.0}, f"bounds has shape (), but {SIZES} need (1,)"),
     "a bound in words": ({"bounds": ["little"]}, "bounds cannot be an array of numbers ("),
-    "no names": ({"cost_names": None}, "cost_names is None, which is no sequence; give a tuple"),
+    "no names": ({"cost_names": None}, "cost_names is None, which is not a sequence; give a tuple"),
     "one label": ({"state_labels": ["home"]}, f"state_labels has shape (1,), but {SIZES} need (2,)"),
-    "no labels": ({"state_labels": None}, "state_labels is None, which is no sequence; give a tuple"),
+    "no labels": ({"state_labels": None}, "state_labels is None, which is not a sequence; give a tuple"),
     "a label that is a list": (
         {"state_labels": [["home"], "out"]},
         f"state ['home']: {NO_LABEL}",
@@ -126,4 +126,4 @@ def test_numbers_that_happen_to_be_whole_are_whole() -> None:
     assert as_array("row_start", [], np.int64, True, found).tolist() == []
     assert found == []
     assert as_array("row_start", np.array([0.0, np.inf]), np.int64, True, found).size == 0
-    assert found == ["row_start: inf is no whole number; give whole numbers"]
+    assert found == ["row_start: inf is not a whole number; give whole numbers"]

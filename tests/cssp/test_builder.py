@@ -408,17 +408,17 @@ def test_the_users_matrix_is_left_alone() -> None:
         (
             by_rows,
             {"bounds": {"damage": -np.inf}},
-            "bound on 'damage': -inf is no upper bound; give a finite number, or inf for none",
+            "bound on 'damage': -inf is not an upper bound; give a finite number, or inf for none",
         ),
         (
             by_rows,
             {"bounds": {"damage": "little"}},
-            "bound on 'damage': little is no upper bound; give a finite number, or inf for none",
+            "bound on 'damage': little is not an upper bound; give a finite number, or inf for none",
         ),
-        (by_rows, {"row_states": [1, 0.5, 1]}, "row_states: 0.5 is no whole number; give whole numbers"),
+        (by_rows, {"row_states": [1, 0.5, 1]}, "row_states: 0.5 is not a whole number; give whole numbers"),
         (by_rows, {"goals": [1.5]}, "the goal is state 1.5, which is unknown; the states are 0 to 2"),
         (by_rows, {"goals": [np.nan]}, "the goal is state nan, which is unknown; the states are 0 to 2"),
-        (by_rows, {"state_labels": None}, "state_labels is None, which is no sequence; give a tuple"),
+        (by_rows, {"state_labels": None}, "state_labels is None, which is not a sequence; give a tuple"),
         (by_rows, {"transitions": 0.9 * ROWS}, "state 0, action 'b': probabilities sum to 0.9, not 1"),
         (
             by_rows,

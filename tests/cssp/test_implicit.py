@@ -83,7 +83,7 @@ def test_bounds_can_be_changed() -> None:
         ({"heuristics": lambda place: {"hours": 1}}, "state 0, its heuristic: there is no cost 'hours'"),
         (
             {"heuristics": lambda place: {"minutes": 9.0 * (place == 1)}, "consistent": True},
-            "state 1, action 'walk': the heuristic of 'minutes' is 9, but the step",
+            "state 1, action 'walk': the heuristic of 'minutes' is 9, but the cost of the step",
         ),
         (
             {"transitions": lambda place, action: {3: 0.9}},

@@ -100,7 +100,7 @@ def test_a_row_that_does_not_sum_to_one_is_refused() -> None:
 
 @pytest.mark.parametrize("bound", [-np.inf, np.nan])
 def test_what_is_no_upper_bound_is_refused(bound: float) -> None:
-    message = rf"^bound on 'damage': {bound} is no upper bound; give a finite number, or inf for none$"
+    message = rf"^bound on 'damage': {bound} is not an upper bound; give a finite number, or inf for none$"
     with pytest.raises(InvalidProblem, match=message):
         CSSP(**loose_parts() | {"bounds": np.array([bound])})
     with pytest.raises(InvalidProblem, match=message):
@@ -281,7 +281,7 @@ def test_wrong_bounds_are_reported_together() -> None:
     with pytest.raises(InvalidProblem) as raised:
         small().with_bounds({"damage": "little"}, time=1.0, noise=float("nan"))
     assert raised.value.violations == (
-        "bound on 'damage': little is no upper bound; give a finite number, or inf for none",
+        "bound on 'damage': little is not an upper bound; give a finite number, or inf for none",
         "bound on 'time': no such secondary cost; the secondary costs are 'damage', 'noise'",
-        "bound on 'noise': nan is no upper bound; give a finite number, or inf for none",
+        "bound on 'noise': nan is not an upper bound; give a finite number, or inf for none",
     )

@@ -75,7 +75,7 @@ def test_a_cell_may_come_as_a_tuple_a_list_or_an_array() -> None:
             ],
         ),
         ([-2, 2, -1], ["state 'home': the policy takes row -2, but its rows are 0 to 1 (-1 for none)"]),
-        ([0.5, 2, -1], ["the policy's rows: 0.5 is no whole number; give whole numbers"]),
+        ([0.5, 2, -1], ["the policy's rows: 0.5 is not a whole number; give whole numbers"]),
     ],
 )
 def test_rows_that_do_not_fit_are_refused(rows: list[Any], expected: list[str]) -> None:

@@ -75,9 +75,9 @@ def test_a_trapped_state_is_named_with_the_remedy() -> None:
     with pytest.raises(DeadEnd) as raised:
         prepare(cliff(safe=False))
     assert str(raised.value) == (
-        "initial state 'edge': no policy reaches a goal with certainty; whatever is done it may be trapped, "
+        "initial state 'edge': no policy reaches a goal with certainty; every policy may be trapped, "
         "for example in state 'pit', from which no goal can be reached; "
-        "let it give up at a finite price with with_giving_up(problem, penalty=...)"
+        "allow giving up at a finite penalty with with_giving_up(problem, penalty=...)"
     )
 
 
@@ -89,7 +89,7 @@ def test_a_start_in_a_dead_end_is_named() -> None:
         prepare(plan.build())
     assert str(raised.value) == (
         "initial state 'cell': it is a dead end, no goal can be reached from it; "
-        "let it give up at a finite price with with_giving_up(problem, penalty=...)"
+        "allow giving up at a finite penalty with with_giving_up(problem, penalty=...)"
     )
 
 

@@ -148,11 +148,11 @@ def test_a_valid_problem_comes_back_itself() -> None:
         ),
         (
             spoilt(bounds=np.array([np.nan])),
-            ["bound on 'damage': nan is no upper bound; give a finite number, or inf for none"],
+            ["bound on 'damage': nan is not an upper bound; give a finite number, or inf for none"],
         ),
         (
             spoilt(bounds=np.array([-np.inf])),
-            ["bound on 'damage': -inf is no upper bound; give a finite number, or inf for none"],
+            ["bound on 'damage': -inf is not an upper bound; give a finite number, or inf for none"],
         ),
         (
             spoilt(initial=np.ones(2)),
@@ -219,8 +219,8 @@ def test_bounds_by_name() -> None:
     assert found == []
     assert bound_array({"damage": -np.inf, "noise": "little"}, names, found).tolist() == [np.inf, np.inf]
     assert found == [
-        "bound on 'damage': -inf is no upper bound; give a finite number, or inf for none",
-        "bound on 'noise': little is no upper bound; give a finite number, or inf for none",
+        "bound on 'damage': -inf is not an upper bound; give a finite number, or inf for none",
+        "bound on 'noise': little is not an upper bound; give a finite number, or inf for none",
     ]
     found.clear()
     bound_array({"time": 1.0, "wear": 1.0}, names, found)

@@ -290,15 +290,17 @@ def test_a_policy_is_judged_by_the_bounds_of_the_problem_it_is_given_with() -> N
 @pytest.mark.parametrize(
     ("problem", "policy", "message"),
     [
-        (retrying(), only(attempts(0.5)), "a DeterministicPolicy is no policy of a HCSSP"),
-        (retrying(), RandomisedPolicy(attempts(0.5), [1.0]), "a RandomisedPolicy is no policy of a HCSSP"),
-        (attempts(0.5), dash_last(), "a ProcedurePolicy is no policy of a CSSP"),
-        (attempts(0.5), np.array([0, -1]), "a ndarray is no policy of a CSSP"),
-        (retrying().flattening, dash_last(), "a ProcedurePolicy is no policy of a Flattening"),
+        (retrying(), only(attempts(0.5)), "a DeterministicPolicy is not a policy of a HCSSP"),
+        (retrying(), RandomisedPolicy(attempts(0.5), [1.0]), "a RandomisedPolicy is not a policy of a HCSSP"),
+        (attempts(0.5), dash_last(), "a ProcedurePolicy is not a policy of a CSSP"),
+        (attempts(0.5), np.array([0, -1]), "a ndarray is not a policy of a CSSP"),
+        (retrying().flattening, dash_last(), "a ProcedurePolicy is not a policy of a Flattening"),
     ],
 )
 def test_a_policy_of_another_kind_of_problem_is_refused(problem: Any, policy: Any, message: str) -> None:
-    remedy = "give a CSSP with a deterministic or randomised policy, or a procedure with one of its own"
+    remedy = (
+        "give a CSSP with a deterministic or randomised policy, or a procedure with a policy of a procedure"
+    )
     for judge in (evaluate, simulate):
         with pytest.raises(InvalidProblem) as caught:
             judge(problem, policy)
@@ -307,9 +309,9 @@ def test_a_policy_of_another_kind_of_problem_is_refused(problem: Any, policy: An
 
 def test_a_policy_of_another_kind_is_refused_wherever_one_is_judged() -> None:
     for judge in (is_proper, expected_remaining, lambda *what: next(narrate(*what))):
-        with pytest.raises(InvalidProblem, match="a ProcedurePolicy is no policy of a CSSP"):
+        with pytest.raises(InvalidProblem, match="a ProcedurePolicy is not a policy of a CSSP"):
             judge(attempts(0.5), dash_last())
-        with pytest.raises(InvalidProblem, match="a DeterministicPolicy is no policy of a HCSSP"):
+        with pytest.raises(InvalidProblem, match="a DeterministicPolicy is not a policy of a HCSSP"):
             judge(retrying(), only(attempts(0.5)))
 
 

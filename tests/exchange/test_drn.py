@@ -79,7 +79,7 @@ HEADER = "@type: MDP\n@reward_models\nt\n@model\n"
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("nonsense", r"x\.drn:1: 'nonsense' is no part of a header"),
+        ("nonsense", r"x\.drn:1: 'nonsense' is not a part of a header"),
         (
             HEADER + "state 0 init\n\taction a [1]\n\t\t3 : 1\n",
             r"x\.drn:6: it leads to 3, but",

@@ -130,7 +130,7 @@ def test_outcomes_beside_conditional_effects_are_all_there(made) -> None:  # typ
                      (probabilistic 0.5 (and (a) (increase (cost) 2)) 0.3 (b))))""",
         "(:init (wet)) (:goal (done)) (:metric minimize (cost))",
     )
-    # That it is wet never changes, and is no part of a state.
+    # That it is wet never changes, and is not a part of a state.
     found = successors(problem, "()", "(go)")
     assert found == pytest.approx({"(a) (done)": 0.5, "(b) (done)": 0.3, "(done)": 0.2})
     assert problem.costs.tolist() == [[5.0]]
@@ -299,7 +299,7 @@ DRAWN = "(:init (probabilistic 0.5 (= (c) 1)))"
 @pytest.mark.parametrize(
     ("domain", "problem", "told"),
     [
-        (GO, "(:init (r)) (:goal (p))", "there is no predicate 'r'; there are 'p', 'q'"),
+        (GO, "(:init (r)) (:goal (p))", "there is no predicate 'r'; available: 'p', 'q'"),
         (GO, "(:init (p x)) (:goal (p))", "predicate 'p' takes 0 objects, but is given 1"),
         (GO, "(:goal (p)) (:metric minimize (d))", "'d' cannot be minimised, since no action increases it"),
         (GO, "(:init) (:goal (q))", "there is no goal"),
@@ -322,7 +322,7 @@ DRAWN = "(:init (probabilistic 0.5 (= (c) 1)))"
         (go("(and (p) (increase (c) (* 1e99 1e99)))"), "(:goal (p))", "the cost 'c' becomes too large"),
         (GO.replace("()", "(?x ?x)", 1), "(:goal (p))", "action 'go' has two parameters of one name"),
         (go("(probabilistic 0.5)"), "(:goal (p))", "lacks a probability or an effect"),
-        (GO + "(:what (p))", "(:goal (p))", "line 1: (:what (p)) is no part of a domain"),
+        (GO + "(:what (p))", "(:goal (p))", "line 1: (:what (p)) is not a part of a domain"),
         (go("7"), "(:goal (p))", "action 'go': line 1: '7' is no predicate"),
         (GO, "(:goal (p)", "ends too early"),
         (GO, "(:init (probabilistic 0.7 (p) 0.7 (q))) (:goal (p))", "probabilities 0.7, 0.7 are"),
@@ -344,7 +344,7 @@ def test_mistakes_are_told(made, domain: str, problem: str, told: str) -> None: 
     [
         (GO + "(:durative-action a)", "(:goal (p))", "line 1: ':durative-action': actions that last; give"),
         (GO, "(:init (oneof (p) (q))) (:goal (p))", "line 2: 'oneof': outcomes without probabilities"),
-        (GO, "(:goal (p)) (:metric minimize (* (c) (c)))", "is no sum of costs with factors"),
+        (GO, "(:goal (p)) (:metric minimize (* (c) (c)))", "is not a sum of costs with factors"),
     ],
 )
 def test_what_is_not_known_is_told_as_such(made, domain: str, problem: str, told: str) -> None:  # type: ignore[no-untyped-def]
@@ -390,13 +390,13 @@ def test_the_command_line_reads_a_problem_and_its_domain(
     assert main(["solve", task]) == 2
     assert "there is no (define (domain ...))" in capsys.readouterr().err
     assert main(["solve", task, "--domain", domain, "--goal", "flat"]) == 2
-    assert "says itself what its numbers and its goal are" in capsys.readouterr().err
+    assert "states its constants and its goal itself" in capsys.readouterr().err
     assert main(["solve", "evacuation", "--domain", domain]) == 2
     capsys.readouterr()
     yaml = tmp_path / "mine.yaml"
     yaml.write_text("", encoding="utf-8")
     assert main(["solve", str(yaml), "--domain", domain]) == 2
-    assert "only problems in PPDDL have a domain in a file of its own" in capsys.readouterr().err
+    assert "only problems in PPDDL have a domain in a separate file" in capsys.readouterr().err
 
 
 def test_files_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ def test_a_label_called_goal_is_the_goal_unless_another_is_named() -> None:
         (
             TRAP,
             {"goal": "nowhere"},
-            "'nowhere' is no label and no expression; the labels are 'out'",
+            "'nowhere' is neither a label nor an expression; the labels are 'out'",
         ),
         (TRAP, {"goal": "x=0 & x=1"}, "no state that can be reached"),
         (TRAP, {"constants": "N=3"}, "there is no constant 'N'"),

@@ -69,20 +69,20 @@ def test_queries_are_read() -> None:
     ("text", "message"),
     [
         ("", "there is no property"),
-        ('multi(R{"a"}<=3)', "it is no objective"),
+        ('multi(R{"a"}<=3)', "it is not an objective"),
         ('R{"a"}<=3 [LRA]', "long-run averages are not supported"),
         ("P>=0.5 [F<=7 done]", "bounds on the number of steps are not supported"),
         ('R{"a"}<=3 [C<=7]', "bounds on the number of steps are not supported"),
         ("P>=0.5 [F P>=1 [F done]]", "nested properties are not supported"),
         ("P>=0.5 [G done]", "temporal operators other than F and U are not supported"),
-        ("P>=0.5 [C]", r"line 1, column 8: \[C\]: it is no path of this objective"),
+        ("P>=0.5 [C]", r"line 1, column 8: \[C\]: it is not a path of this objective"),
         ("multi(P>=0.5 [F a],\n  P<=0.5 [X done])", r"line 2, column 10: \[X done\]: temporal operators"),
         ('// S\nS>=0.5 ["a"]', "line 2, column 1: .*: long-run averages are not supported"),
         ('R{"a"}<=3 [I=4]', "rewards at one instant are not supported"),
         ("filter(max, P>=0.5 [F done])", "filters are not supported"),
         ("P=? [F done]", "write min=. or max=."),
         ("Pmin>=0.9 [F done]", "asks about all policies; write multi"),
-        ("P>=q [F done]", "it is no number; there are none"),
+        ("P>=q [F done]", "it is not a number; available: none"),
         ("const double q; P>=q [F done]", "give a value by --constants q="),
         ("multi(P>=0.5 [F a], multi(P>=0.5 [F a]))", "functions of properties are not supported"),
         ("A [F a]", "the operators A and E are not supported"),
@@ -555,5 +555,5 @@ def test_only_what_can_be_reached_is_in_the_product(courier: Path) -> None:
     "bound", ["1e-999999999", "1e999999999", "1e400", "9" * 5000, "(-" * 5000, "1/0", "0x10"]
 )
 def test_bounds_that_are_no_numbers_are_refused_at_once(bound: str) -> None:
-    with pytest.raises(InvalidProblem, match=r"it is no number|it is no objective"):
+    with pytest.raises(InvalidProblem, match=r"it is not a number|it is not an objective"):
         parse_properties(f'R{{"a"}}<={bound} [C]')

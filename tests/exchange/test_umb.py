@@ -191,7 +191,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     [
         ({"num_players": 2, "player_to_name": ["you", "me"]}, "it has 2 players"),
         ({"time": "stochastic"}, "its time is stochastic"),
-        ({"num_observations": 1, "observations_apply_to": "states"}, "its states are only observed"),
+        ({"num_observations": 1, "observations_apply_to": "states"}, "its states are partially observed"),
     ],
 )
 def test_other_kinds_are_refused(tmp_path: Path, change: dict[str, object], told: str) -> None:

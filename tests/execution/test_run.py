@@ -52,7 +52,7 @@ def test_a_run_is_followed_from_start_to_end() -> None:
     assert (last.event, last.action, last.activity) == ("out", None, None)
     assert set(last.remaining.values()) == {0.0}
     assert run.possible() == []
-    with pytest.raises(ImpossibleObservation, match="event 'out': the run is over; begin another one"):
+    with pytest.raises(ImpossibleObservation, match="event 'out': the run is over; start another one"):
         run.step("out")
 
 
@@ -242,7 +242,7 @@ def test_a_single_problem_is_followed_without_events() -> None:
     )
     assert set(last.remaining.values()) == {0.0}
     assert run.possible() == []
-    with pytest.raises(ImpossibleObservation, match=r"^the end: the run is over; begin another one$"):
+    with pytest.raises(ImpossibleObservation, match=r"^the end: the run is over; start another one$"):
         run.step("out")
 
 
@@ -514,7 +514,9 @@ def test_what_cannot_be_measured_changes_nothing() -> None:
     assert run.decision == before
     alone = Run(run._policy)
     alone.step()
-    with pytest.raises(ImpossibleObservation, match=r"the plan says nothing about .* begin the run by plan"):
+    with pytest.raises(
+        ImpossibleObservation, match=r"the plan has no decision for .* start the run with plan"
+    ):
         alone.step((1, 1), battery=1)
     dash = Run(dash_last())
     dash.step()

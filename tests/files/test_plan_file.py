@@ -199,7 +199,8 @@ ACTIONS = ("policy", "activities", "go-to-E")
         ),
         (
             set_at("policy", "choices", 0, "choice", "fly"),
-            "policy.choices[0].choice: \"fly\" is not a choice at 'start'; there are 'go-to-door', 'go-to-E'",
+            "policy.choices[0].choice: \"fly\" is not a choice at 'start'; "
+            "available: 'go-to-door', 'go-to-E'",
         ),
         (set_at("policy", "activities", []), "policy.activities: a list of 0 is not an object"),
         (set_at("policy", "activities", "swim", {}), "policy.activities.swim.actions: this key is missing"),

@@ -174,7 +174,7 @@ def test_a_certificate_that_proves_nothing_makes_no_page(
     (folder / "broken.cert").write_bytes(b"hello")
     for name, message in (
         ("other.cert", "it is for the bounds"),
-        ("broken.cert", "it is no certificate"),
+        ("broken.cert", "it is not a certificate"),
         ("none.cert", "No such file"),
     ):
         assert main([*arguments, "--certificate", str(folder / name)]) == 2

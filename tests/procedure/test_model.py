@@ -71,8 +71,8 @@ def test_wrong_bounds_are_reported_together() -> None:
         retrying().with_bounds({"damge": 1.0, "damage": nan, "damage-at-last": -inf})
     assert caught.value.violations == (
         "bound on 'damge': no such constraint; the constraints are 'damage', 'damage-at-last'",
-        "bound on 'damage': nan is no upper bound; give a finite number, or inf for none",
-        "bound on 'damage-at-last': -inf is no upper bound; give a finite number, or inf for none",
+        "bound on 'damage': nan is not an upper bound; give a finite number, or inf for none",
+        "bound on 'damage-at-last': -inf is not an upper bound; give a finite number, or inf for none",
     )
 
 

@@ -38,7 +38,7 @@ def test_a_policy_may_only_take_what_is_there() -> None:
 def test_flat_rows_are_checked_as_well() -> None:
     with pytest.raises(InvalidProblem, match=r"rows of shape \(2,\), but the problem has 5 states"):
         ProcedurePolicy(retrying(), [0, 1])
-    with pytest.raises(InvalidProblem, match=r"^the policy's rows: 0\.5 is no whole number"):
+    with pytest.raises(InvalidProblem, match=r"^the policy's rows: 0\.5 is not a whole number"):
         ProcedurePolicy(retrying(), [0.5, 1, -1, 2, 4])
     with pytest.raises(InvalidProblem, match=r"^state 'out': the policy takes row 1, but it has none"):
         ProcedurePolicy(retrying(), [0, 1, 1, 2, 4])

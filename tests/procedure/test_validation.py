@@ -152,7 +152,7 @@ CASES: dict[str, tuple[Callable[[Plan], object], str]] = {
     "activity on two outcomes": (
         second_on_two_outcomes,
         "activity 'cross': 2 outcomes run it (event 'start', choice 'cross'; event 'start', choice 'more'), "
-        "but an activity has one policy and hangs on one outcome; add the same CSSP as a second activity",
+        "but an activity has one policy and belongs to one outcome; add the same CSSP as a second activity",
     ),
     "activity without a goal": (
         endless_activity,
@@ -194,15 +194,15 @@ CASES: dict[str, tuple[Callable[[Plan], object], str]] = {
     ),
     "bound that is no number": (
         lambda plan: plan.constrain({plan.cross: "damage"}, at_most=nan),
-        "constraint 'damage': nan is no upper bound; give a finite number, or inf for none",
+        "constraint 'damage': nan is not an upper bound; give a finite number, or inf for none",
     ),
     "bound in words": (
         lambda plan: plan.constrain({plan.cross: "damage"}, at_most="2"),  # type: ignore[arg-type]
-        "constraint 'damage': 2 is no upper bound; give a finite number, or inf for none",
+        "constraint 'damage': 2 is not an upper bound; give a finite number, or inf for none",
     ),
     "bound of minus infinity": (
         lambda plan: plan.constrain({plan.cross: "damage"}, at_most=-inf),
-        "constraint 'damage': -inf is no upper bound; give a finite number, or inf for none",
+        "constraint 'damage': -inf is not an upper bound; give a finite number, or inf for none",
     ),
     "entry that the next activity does not have": (
         wrong_entry,
@@ -314,9 +314,9 @@ def test_every_method_names_the_line_and_the_key(solver: Any) -> None:
     with pytest.raises(DeadEnd) as raised:
         solve(load_text(JUMP), solver)
     assert str(raised.value) == (
-        "problem:6: activities.jump: whatever is done it may be trapped, for example in state 'pit', from "
-        "which no goal can be reached; let it give up at a finite price with the key 'give_up' there, as in "
-        "'give_up: {time: 500}'"
+        "problem:6: activities.jump: every policy may be trapped, for example in state 'pit', from "
+        "which no goal can be reached; allow giving up at a finite penalty with the key "
+        "'give_up' there, as in 'give_up: {time: 500}'"
     )
 
 

@@ -203,7 +203,7 @@ def test_a_potential_holds_only_where_all_the_rows_that_it_leaves_out_are_forbid
 def test_what_has_no_bound_has_no_price_in_a_proof() -> None:
     proof = ProofBuilder(room(inf))
     time = proof.add_potential(0, [1.0, 0.5], [3.0, 0.0])
-    with pytest.raises(NotProven, match=r"node 0: 0\.5 is no price of a bounded cost"):
+    with pytest.raises(NotProven, match=r"node 0: 0\.5 is not a price of a bounded cost"):
         proof.prove(proof.root, [0.5], [(0, time, 1.0)])
     free = proof.add_potential(0, [1.0, 0.0], [2.0, 0.0])
     assert proof.prove(proof.root, [0.0], [(0, free, 1.0)]) == 2.0

@@ -246,7 +246,7 @@ def test_the_words_tell_the_figures_and_round_bounds_the_right_way(
         "Proven: the best deterministic plan has an expected time of 27.719117; this plan "
     )
     assert "this plan is optimal (relative gap" in proven
-    assert "because the wanted gap was reached" in data["stopped"]
+    assert "because the requested gap was reached" in data["stopped"]
 
 
 class Reader(HTMLParser):

@@ -61,7 +61,7 @@ def test_an_activity_that_cannot_end_need_not_be_run(method: Solver) -> None:
 
 @pytest.mark.parametrize("method", [PolicyBranching(), BudgetAllocation()], ids=lambda each: each.name)
 def test_bounds_that_cannot_be_kept_are_not_a_want_of_policies_that_end(method: Solver) -> None:
-    with pytest.raises(DeadEnd, match="it may be trapped, for example in state"):
+    with pytest.raises(DeadEnd, match="every policy may be trapped, for example in state"):
         solve(jump_or_walk(walk=False), method)
     strict = solve(jump_or_walk().with_bounds(damage=0.5), method)
     assert isinstance(strict.proof, Infeasible)
@@ -117,7 +117,7 @@ def test_no_search_ends_proved_beside_a_gap(
     else:
         assert plan.ending.reason is reason
     if plan.ending.reason is Reason.ROUNDING:
-        assert "is lost in double precision" in plan.ending.in_words
+        assert "within rounding errors" in plan.ending.in_words
 
 
 def mixed(weights: list[float], value: float, bound: float = 4.0) -> Any:

@@ -112,7 +112,7 @@ def test_in_a_changed_world_and_by_a_run() -> None:
         plan.replan(at=6, spent={"bruises": 5.0})
     with pytest.raises(InvalidProblem, match="it is a goal, nothing is left to plan"):
         plan.replan(at=20, spent={"bruises": 1.0})
-    with pytest.raises(InvalidProblem, match=r"never reaches -7, .* say what was spent"):
+    with pytest.raises(InvalidProblem, match=r"never reaches -7, .* give the amounts spent"):
         plan.replan(at=-7, problem=way())
     with pytest.raises(InvalidProblem, match="of another kind than the plan's"):
         hcssp.solve(hcssp.small_building()).replan(problem=way())
@@ -129,7 +129,7 @@ def test_in_a_procedure_and_in_batches() -> None:
     for at, places in (("inn", 20), (("second", 14), 6), (("first", 17), 23), (("first", 20), 20)):
         rest = plan.replan(at=at, spent={"bruises": 4.0})
         assert rest.upper_bound == pytest.approx(2.0 * places), at
-    with pytest.raises(InvalidProblem, match="'nowhere' is no state"):
+    with pytest.raises(InvalidProblem, match="'nowhere' is not a state"):
         plan.replan(at="nowhere", spent={"bruises": 4.0})
     line = ImplicitCSSP.in_batches(
         (0,),
@@ -145,7 +145,7 @@ def test_in_a_procedure_and_in_batches() -> None:
     )
     plan = hcssp.solve(line)
     assert plan.replan(at=(4,)).upper_bound == pytest.approx(5.0)
-    with pytest.raises(InvalidProblem, match="is no state; give a tuple of 1 whole numbers"):
+    with pytest.raises(InvalidProblem, match="is not a state; give a tuple of 1 whole numbers"):
         plan.replan(at="four", spent={})
 
 

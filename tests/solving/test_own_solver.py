@@ -137,13 +137,16 @@ class FirstFound:
     [
         (
             Progress(infeasible=Infeasible(), ending=Ending(Reason.INFEASIBLE)),
-            r"nothing is feasible, says the solver, but a policy of cost 10\.0 is",
+            r"the solver reports that no plan is feasible, but a policy of cost 10\.0 is",
         ),
         (
             Progress(infeasible=Infeasible()),
-            r"nothing is feasible, says the solver, but a policy of cost 10\.0 is",
+            r"the solver reports that no plan is feasible, but a policy of cost 10\.0 is",
         ),
-        (Progress(ending=Ending(Reason.INFEASIBLE)), r"nothing is feasible, says the solver, but a policy"),
+        (
+            Progress(ending=Ending(Reason.INFEASIBLE)),
+            r"the solver reports that no plan is feasible, but a policy",
+        ),
         (Progress(lower_bound=11.0), r"the lower bound 11\.0 is above a feasible policy's cost 10\.0"),
     ],
 )

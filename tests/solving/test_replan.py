@@ -241,7 +241,7 @@ def test_a_single_problem(plan: Plan) -> None:
 
 
 def test_what_is_not_said_is_asked_for(plan: Plan) -> None:
-    with pytest.raises(InvalidProblem, match="it is not said how much of 'damage' was"):
+    with pytest.raises(InvalidProblem, match="the amount of 'damage' is missing"):
         plan.replan(at="hallway", spent={})
     with pytest.raises(InvalidProblem, match="there is no constraint 'smoke'"):
         plan.replan(at="hallway", spent={"damage": 1.0, "smoke": 1.0})

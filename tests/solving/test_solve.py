@@ -158,7 +158,7 @@ def test_a_bound_a_hair_above_the_policys_cost_is_taken_back_to_it() -> None:
     ("claim", "message"),
     [
         (Progress(upper_bound=4.0, incumbent=DASH), "the policy breaks its bounds: {'damage': 2.0}"),
-        (Progress(upper_bound=5.9, incumbent=THROUGH), "the policy costs 6.0, not 5.9 as the solver says"),
+        (Progress(upper_bound=5.9, incumbent=THROUGH), "the policy costs 6.0, not 5.9 as the solver reports"),
         (
             Progress(lower_bound=6.1, upper_bound=6.0, incumbent=THROUGH),
             "the lower bound 6.1 is above a feasible policy's cost 6.0",
@@ -380,7 +380,7 @@ def test_no_stop_criterion_can_prove_anything(answer: Any, after: int) -> None:
     assert result.ending == Ending(Reason.CRITERION, str(answer))
     assert (result.lower_bound, result.upper_bound) == ((1.0, inf) if after == 0 else (3.0, 6.0))
     words = str(result)
-    assert f"Stopped because a stop criterion said so ({answer})" in words
+    assert f"Stopped because a stop criterion was met ({answer})" in words
     for claim in (
         "the proof was complete",
         "it was proven that there is no plan",
@@ -399,7 +399,7 @@ def test_a_feasible_problem_stays_feasible_whatever_a_criterion_says(task: Probl
     assert result.status in (Status.FEASIBLE, Status.OPTIMAL)
     assert result.policy is not None
     assert result.ending.reason is Reason.CRITERION
-    assert "a stop criterion said so" in str(result)
+    assert "a stop criterion was met" in str(result)
     assert "proven that there is no plan" not in str(result)
 
 
@@ -409,7 +409,7 @@ def test_a_solver_that_calls_a_feasible_problem_infeasible_is_found_out() -> Non
         Progress(lower_bound=inf, infeasible=Infeasible(), ending=Ending(Reason.INFEASIBLE)),
     ]
     with pytest.raises(
-        UnsoundResult, match=r"nothing is feasible, says the solver, but a policy of cost 6\.0 is"
+        UnsoundResult, match=r"the solver reports that no plan is feasible, but a policy of cost 6\.0 is"
     ):
         solve(problem(), Told(liar))
     # A plan from before knows better, too.
@@ -420,7 +420,7 @@ def test_a_solver_that_calls_a_feasible_problem_infeasible_is_found_out() -> Non
 def test_a_solvers_word_alone_makes_nothing_infeasible() -> None:
     """Only a proof does: why a search ended is another question."""
     word = Progress(lower_bound=2.0, ending=Ending(Reason.INFEASIBLE))
-    with pytest.raises(UnsoundResult, match=r"it gives no proof; it must set Progress\.infeasible"):
+    with pytest.raises(UnsoundResult, match=r"without a proof; it must set Progress\.infeasible"):
         solve(problem(), Told([word]))
     with pytest.raises(UnsoundResult, match=r"but a policy of cost 6\.0 is"):
         solve(problem(), Told([replace(word, upper_bound=6.0, incumbent=THROUGH)]))

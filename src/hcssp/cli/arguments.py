@@ -98,7 +98,9 @@ def _parts(text: str) -> list[str]:
         return [text]
     ends = [exact(part.strip()) for part in text.split(":")]
     if len(ends) != 3 or ends[2] <= 0 or ends[1] < ends[0]:
-        raise argparse.ArgumentTypeError(f"{text!r} is no range FROM:TO:STEP that goes up by a positive step")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a range FROM:TO:STEP that goes up by a positive step"
+        )
     first, last, step = ends
     count = (last - first) // step + 1
     if count > _MOST_VALUES:
@@ -110,7 +112,7 @@ def names(text: str) -> list[str]:
     """Names, with commas between them."""
     found = [name.strip() for name in text.split(",")]
     if not all(found):
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of names, such as energy,risk")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of names, such as energy,risk")
     return found
 
 
@@ -164,7 +166,7 @@ def likelihoods(text: str) -> dict[str, float]:
         except (InvalidProblem, YAMLError) as error:
             raise argparse.ArgumentTypeError(f"{text} cannot be read: {error}") from None
         if not isinstance(pairs, dict):
-            raise argparse.ArgumentTypeError(f"{text} is no list of pairs such as 'cross-room: 0.1'")
+            raise argparse.ArgumentTypeError(f"{text} is not a list of pairs such as 'cross-room: 0.1'")
     elif "=" in text:
         pairs = dict(part.rpartition("=")[::2] for part in text.split(","))
     else:
@@ -193,7 +195,7 @@ def whole(what: str, least: int = 0) -> Callable[[str], int]:
 def seed(text: str) -> int:
     """A whole number that is not negative."""
     if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no seed; give a whole number, 0 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a seed; give a whole number, 0 or more")
     return int(text)
 
 

@@ -55,7 +55,7 @@ def bench(session: Session) -> int:
     )
     session.say(f"The page is {folder / 'bench.html'}, the figures are in {folder / 'bench.csv'}.")
     if session.interruption.requested:
-        session.fail("interrupted; what was measured is kept")
+        session.fail("interrupted; the measurements are kept")
         return INTERRUPTED
     return NO_PLAN if contradictions else SOLVED
 

@@ -119,7 +119,9 @@ def _varied(problem: HCSSP, name: str | None) -> str:
         meant = Aim.of(problem).others
         if len(meant) != 1:
             there_are = ", ".join(problem.constraint_names) or "none"
-            raise UsageError(f"--constraint: say whose bound varies; the constraints are: {there_are}")
+            raise UsageError(
+                f"--constraint: name the constraint whose bound varies; the constraints are: {there_are}"
+            )
         return meant[0]
     if name not in problem.constraint_names:
         raise UnknownName("constraint", name, problem.constraint_names)

@@ -330,7 +330,7 @@ def first_incumbent(
         detail = ", ".join(
             f"{each} {solved.cost(each):.6g} of at most {plan.bounds[each]:g}" for each in broken
         )
-        print(f"hcssp: the plan {path} breaks the bounds ({detail}); beginning without it", file=sys.stderr)
+        print(f"hcssp: the plan {path} breaks the bounds ({detail}); starting without it", file=sys.stderr)
         return solved.problem, None
     return solved.problem, plan
 

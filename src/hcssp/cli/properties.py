@@ -229,7 +229,7 @@ def _print_front(arguments: argparse.Namespace, question: Reduced, interruption:
             print("  " + "  ".join(f"{value:.10g}" for value in point))
         if points:
             print(
-                "Mixtures of their policies reach everything between them. The values were verified in "
+                "Mixtures of their policies reach all points between them. The values were verified in "
                 f"rational\nnumbers, and certificates in integers: {len(front.bounds)} weighted sums, by "
                 f"which no policy is better\nby more than {front.gap:.2g} of the range of values."
             )
@@ -273,7 +273,7 @@ def _text(
             lines.append(f"  nothing was proven; the search ended because {answer.plan.ending.in_words}")
     optima = [value for answer, _ in found.values() if (value := _best(question, answer)) is not None]
     if len(optima) > 1:
-        lines.append(f"\nTo be deterministic costs {abs(optima[1] - optima[0]):.6g}.")
+        lines.append(f"\nDeterminism costs {abs(optima[1] - optima[0]):.6g}.")
     if len(question.query.objectives) == 1 and question.optimised is None:
         lines.append("\nThe question was whether there is such a policy, not whether all policies are such.")
     if "deterministic" in found:

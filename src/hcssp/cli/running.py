@@ -66,7 +66,7 @@ def fault_in_words(error: BaseException, argv: Sequence[str]) -> str:
     why = f"{type(error).__name__}: {first}" if first else type(error).__name__
     where = _written(error, argv)
     details = f"the details are in {where}; please send them" if where else "please send this line"
-    return f"hcssp: a fault of hcssp, not of your input ({why}); {details} to the maintainers"
+    return f"hcssp: a bug in hcssp, not of your input ({why}); {details} to the maintainers"
 
 
 def _written(error: BaseException, argv: Sequence[str]) -> Path | None:

@@ -243,7 +243,7 @@ def named_problem(
     if name != "-":
         return find_problem(name, settings, scale, question)
     if question is not None:
-        raise UsageError("-: constants, costs and goals are asked of models in files, not of standard input")
+        raise UsageError("-: constants, costs and goals apply to models in files, not to standard input")
     if sys.stdin is None:
         raise UsageError("-: there is no standard input to read a problem from")
     from hcssp.files.problem_file.loading import load_stream

@@ -163,7 +163,7 @@ def _check_options(session: Session, solver: Solver) -> None:
         ),
         (
             certified and arguments.choices == "per event",
-            "--certificate: there is none for --choices 'per event'; leave one out",
+            "--certificate: not available with --choices 'per event'; leave one out",
         ),
         (
             arguments.alternatives is not None and without,
@@ -270,7 +270,7 @@ def make_solver(method: Method, arguments: argparse.Namespace) -> Solver:
     for option in given:
         if option not in method.options:
             takers = ", ".join(other.name for other in METHODS.values() if option in other.options)
-            raise UsageError(f"--{option} means nothing to the method {method.name!r}, only to {takers}")
+            raise UsageError(f"--{option} does not apply to the method {method.name!r}, only to {takers}")
     return method.make(**given)
 
 

@@ -601,7 +601,7 @@ class ProcedurePlan(Plan):
     def policy(self) -> ProcedurePolicy:
         policy = super().policy
         if not isinstance(policy, ProcedurePolicy):
-            raise InvalidProblem([f"a {type(policy).__name__} is no policy of a procedure"])
+            raise InvalidProblem([f"a {type(policy).__name__} is not a policy of a procedure"])
         return policy
 
     @cached_property

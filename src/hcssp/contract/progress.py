@@ -466,7 +466,7 @@ def _no_criterion(given: object) -> InvalidOption:
     remedy = "give a criterion, such as stop=MaxRuntime(10) or stop=Gap(1e-3)"
     if isinstance(given, Real):
         remedy = (
-            f"a number is no stop criterion; write time_limit={given} or stop=MaxRuntime({given}) for "
+            f"a number is not a stop criterion; write time_limit={given} or stop=MaxRuntime({given}) for "
             f"seconds, gap={given} or stop=Gap({given}) for a relative gap"
         )
     return InvalidOption(f"stop={given!r}: {remedy}")

@@ -18,7 +18,7 @@ What is proven is another question (:mod:`hcssp.contract.proof`): no reason make
 infeasible.
 
 >>> Ending(Reason.GAP).in_words
-'the wanted gap was reached'
+'the requested gap was reached'
 >>> str(Ending(Reason.CRITERION, "battery low"))
 'criterion (battery low)'
 """
@@ -119,20 +119,20 @@ class Reason(StrEnum):
 _IN_WORDS = {
     Reason.PROVED: "the proof was complete",
     Reason.INFEASIBLE: "it was proven that there is no plan",
-    Reason.GAP: "the wanted gap was reached",
+    Reason.GAP: "the requested gap was reached",
     Reason.TARGET: "the target was reached",
     Reason.FIRST_PLAN: "a plan was found",
     Reason.TIME_LIMIT: "the time limit was reached",
     Reason.NO_IMPROVEMENT: "no better plan had been found for long enough",
-    Reason.ITERATIONS: "the limit of iterations was reached",
-    Reason.MEMORY: "the limit of memory was reached",
-    Reason.CRITERION: "a stop criterion said so",
+    Reason.ITERATIONS: "the iteration limit was reached",
+    Reason.MEMORY: "the memory limit was reached",
+    Reason.CRITERION: "a stop criterion was met",
     Reason.INTERRUPTED: "it was interrupted",
     Reason.RELAXATION: "the linear program was solved",
-    Reason.CONVERGED: "the method had nothing left that could tighten its bounds",
-    Reason.ROUNDING: "what was left open is lost in double precision",
-    Reason.FAILED: "the solver behind it failed",
-    Reason.EXHAUSTED: "the method had nothing left to do",
+    Reason.CONVERGED: "the method could not tighten its bounds further",
+    Reason.ROUNDING: "the rest of the gap is within rounding errors",
+    Reason.FAILED: "the underlying solver failed",
+    Reason.EXHAUSTED: "the method was complete",
     Reason.UNKNOWN: "it was cut short",
 }
 
@@ -293,7 +293,7 @@ class Infeasible:
         if not self.ends:
             somewhere = (
                 "every policy may reach a state from which the end cannot be reached; "
-                "the bounds have nothing to do with it"
+                "this does not depend on the bounds"
             )
             return f"no policy ends: {self.trap or somewhere}"
         if proof is None:

@@ -36,7 +36,7 @@ def as_array(name: str, given: Any, kind: type[np.generic], copy: bool, found: l
     """`given` as a read-only array; an empty one, with a violation in `found`, if it cannot be one."""
     try:
         if issubclass(kind, np.integer) and (fraction := _first_fraction(given)) is not None:
-            found.append(f"{name}: {fraction} is no whole number; give whole numbers")
+            found.append(f"{name}: {fraction} is not a whole number; give whole numbers")
             return np.zeros(0, dtype=kind)
         return frozen(np.array(given, dtype=kind, order="C", copy=copy or None))
     except (TypeError, ValueError, OverflowError) as error:
@@ -66,7 +66,7 @@ def as_sequence(name: str, given: Any, found: list[str]) -> Sequence[Any]:
         return given
     if isinstance(given, Iterable):
         return tuple(given)
-    found.append(f"{name} is {given!r}, which is no sequence; give a tuple")
+    found.append(f"{name} is {given!r}, which is not a sequence; give a tuple")
     return ()
 
 

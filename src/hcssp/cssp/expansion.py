@@ -81,7 +81,7 @@ class ExpandedCSSP(CSSP):
         return super().unchecked(**cast("CSSPParts", parts))
 
     def derive(self, **changes: Unpack[ExpandedParts]) -> Self:
-        """As of any problem; with other rows, another start or other goals it is no part of its source."""
+        """As of any problem; with other rows, another start or other goals it is not a part of its source."""
         if changes.keys() & {"transitions", "costs", "initial", "goals"}:
             changes.setdefault("source", None)
         return super().derive(**cast("CSSPParts", changes))
@@ -336,8 +336,9 @@ class Expansion:
                 raise InvalidProblem(
                     [
                         f"state {self.label(int(self.row_state[row]))!r}, action {action!r}: the heuristic "
-                        f"of {name!r} is {here[wrong[0]]:.10g}, but the step and what it is after it come to "
-                        f"{after[wrong[0]]:.10g}; lower it, or give consistent=False if no policy costs less"
+                        f"of {name!r} is {here[wrong[0]]:.10g}, but the cost of the step plus the heuristic "
+                        f"after it is {after[wrong[0]]:.10g}; lower it, or give consistent=False if no "
+                        "policy costs less"
                     ]
                 )
 

@@ -390,7 +390,7 @@ def bound_violations(where: str, bound: float) -> list[str]:
         legal = not isinstance(bound, str) and float(bound) > -np.inf
     except (TypeError, ValueError):
         legal = False
-    return [] if legal else [f"{where}: {bound} is no upper bound; give a finite number, or inf for none"]
+    return [] if legal else [f"{where}: {bound} is not an upper bound; give a finite number, or inf for none"]
 
 
 def changed_bounds(

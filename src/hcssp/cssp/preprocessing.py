@@ -269,10 +269,10 @@ def _dead_end(problem: CSSP, found: BoolArray, certain: BoolArray, usable: BoolA
     else:
         trapped = f"state {problem.state_labels[trap]!r}"
         what = (
-            f"{where}: no policy reaches a goal with certainty; whatever is done it may be trapped, "
+            f"{where}: no policy reaches a goal with certainty; every policy may be trapped, "
             f"for example in {trapped}, from which no goal can be reached"
         )
-    error = DeadEnd(f"{what}; let it give up at a finite price with with_giving_up(problem, penalty=...)")
+    error = DeadEnd(f"{what}; allow giving up at a finite penalty with with_giving_up(problem, penalty=...)")
     error.trapped = problem.state_labels[trap]
     return error
 

@@ -255,7 +255,7 @@ def free_groups(
     """
     rows = free.copy()
     while True:
-        # What may lead to where nothing is free is no part of a group; that is quicker than what follows.
+        # What may lead to where nothing is free is not a part of a group; that is quicker than what follows.
         acting = np.zeros(num_states, dtype=np.bool_)
         acting[tails[rows[entry_row]]] = True
         leaking = entry_row[rows[entry_row] & ~acting[heads]]

@@ -321,7 +321,7 @@ def _transition_costs(batch: TransitionBatch, costs: FloatArray, rows: IntArray)
         extra = np.asarray(batch.arrival_costs, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidProblem(
-            [f"a batch of transitions: arrival_costs is no array of numbers: {error}"]
+            [f"a batch of transitions: arrival_costs is not an array of numbers: {error}"]
         ) from error
     shape = (len(costs), len(rows))
     if extra.shape != shape:
@@ -636,7 +636,7 @@ class BatchSpace:
         width = self.initial[0].shape[1]
         row = np.atleast_2d(np.asarray(label))
         if row.shape != (1, width) or row.dtype.kind not in "iu":
-            raise InvalidProblem([f"{label!r} is no state; give a tuple of {width} whole numbers"])
+            raise InvalidProblem([f"{label!r} is not a state; give a tuple of {width} whole numbers"])
         other = copy(self)
         other.initial = row.astype(np.int64), [1.0]
         return other

@@ -207,8 +207,8 @@ def fitted(problem: Problem, policy: Policy) -> Policy:
     if kind is None or not (isinstance(policy, RowPolicy) and isinstance(policy.problem, kind)):
         raise InvalidProblem(
             [
-                f"a {type(policy).__name__} is no policy of a {type(problem).__name__}; give a CSSP with a "
-                "deterministic or randomised policy, or a procedure with one of its own"
+                f"a {type(policy).__name__} is not a policy of a {type(problem).__name__}; give a "
+                "CSSP with a deterministic or randomised policy, or a procedure with a policy of a procedure"
             ]
         )
     return policy if policy.problem is problem else policy.under(problem)

@@ -125,7 +125,7 @@ class _Reader:
         elif content in _SECTIONS:
             self._section = content
         elif not self._section or content.startswith("@"):
-            why = f"{content[:60]!r} is no part of a header; {did_you_mean(content, _SECTIONS)}"
+            why = f"{content[:60]!r} is not a part of a header; {did_you_mean(content, _SECTIONS)}"
             raise _Unreadable(line, "", why)
         elif self._section in ("@parameters", "@placeholders"):
             why = f"{content[:60]!r} is not a number; instantiate the model first"

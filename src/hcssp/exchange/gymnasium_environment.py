@@ -98,7 +98,7 @@ def from_gymnasium(
     ----------
     environment
         What ``gymnasium.make`` gives, such as that of ``FrozenLake-v1``. A limit on the steps of an episode
-        is no part of the table and is left out.
+        is not a part of the table and is left out.
     costs
         From names to what a step costs, the primary cost first.
     bounds

@@ -223,7 +223,9 @@ def load_question(
     """
     path = Path(path)
     if path.suffix not in LANGUAGES:
-        raise InvalidProblem([f"{path}: it is no model with properties; give one of {', '.join(LANGUAGES)}"])
+        raise InvalidProblem(
+            [f"{path}: it is not a model with properties; give one of {', '.join(LANGUAGES)}"]
+        )
     given = dict(written_constants(str(path), constants))
     query, inner = _asked(path, property, None if props is None else Path(props), given)
     own = {name: value for name, value in given.items() if name not in inner}

@@ -146,7 +146,7 @@ class Typed(NamedTuple):
 def typed(given: Tree) -> list[Typed]:
     """Names with types, as in ``?x ?y - lamp ?z``; a name without a type is an ``object``."""
     if not isinstance(given, list):
-        raise InvalidProblem(f"line {given.line}: {str(given)!r} is no list in brackets")
+        raise InvalidProblem(f"line {given.line}: {str(given)!r} is not a list in brackets")
     found: list[Typed] = []
     waiting: list[Tree] = []
     following = iter(given)
@@ -319,7 +319,7 @@ def read_ppddl(domain: str | PathLike[str], problem: str | PathLike[str] | None 
             for section in tree[2:]:
                 if head(section) not in sections:
                     raise InvalidProblem(
-                        f"line {section.line}: {written(section)[:60]} is no part of a {kind}; "
+                        f"line {section.line}: {written(section)[:60]} is not a part of a {kind}; "
                         f"{did_you_mean(head(section), sections)}"
                     )
                 task.take(section)

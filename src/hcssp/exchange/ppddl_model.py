@@ -269,7 +269,7 @@ class Counting:
         factors: dict[str, float] = {}
         if task.goal_reward is not None:
             if isinstance(task.goal_reward, Brackets):
-                raise UnsupportedProblem("the goal's reward is no constant; write a number")
+                raise UnsupportedProblem("the goal's reward is not a constant; write a number")
             self._goal_reward = constant(task.goal_reward)
         for name, factor in metric.items():
             if name not in names and not (name == REWARD and self._goal_reward):
@@ -298,7 +298,7 @@ def _factors(metric: Tree, declared: Collection[str]) -> dict[str, Fraction]:
     Raises
     ------
     UnsupportedProblem
-        If it is no sum of costs with factors.
+        If it is not a sum of costs with factors.
     """
     found: dict[str, Fraction] = {}
 
@@ -316,7 +316,7 @@ def _factors(metric: Tree, declared: Collection[str]) -> dict[str, Fraction]:
             add(other, factor)
         elif kind in ("*", "/", ""):
             raise UnsupportedProblem(
-                f"the metric {written(metric)} is no sum of costs with factors; name a cost to minimise "
+                f"the metric {written(metric)} is not a sum of costs with factors; name a cost to minimise "
                 "instead"
             )
         else:

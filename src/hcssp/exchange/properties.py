@@ -215,7 +215,7 @@ class _Reader:
                 if re.match(pattern, text):
                     raise self._error(begin, text, f"{told} are not supported")
             remedy = 'write R{"name"} or P, then a bound or min=? or max=?, then [C], [F target] or [a U b]'
-            raise self._error(begin, text, f"it is no objective; {remedy}")
+            raise self._error(begin, text, f"it is not an objective; {remedy}")
         path, where = text[head.end() : -1], begin + head.end() - 1
         unquoted = re.sub(_QUOTED, lambda found: "_" * len(found[0]), path)
         for pattern, told in _PATHS:
@@ -238,7 +238,7 @@ class _Reader:
         if until is None and reach is not None:
             target = self._filled_in(path[reach.end() :].strip())
         if (not target and (path.strip() != "C" or reward is None)) or (until and (reach or not safe)):
-            told = "it is no path of this objective; write [C], [F target] or [a U b]"
+            told = "it is not a path of this objective; write [C], [F target] or [a U b]"
             raise self._error(where, f"[{path}]", told)
         if reward is not None and safe:
             raise self._error(where, f"[{path}]", "a reward is counted until [F target], or in total, [C]")
@@ -271,13 +271,13 @@ class _Reader:
             known = (
                 did_you_mean(str(error), [*self._constants]) if isinstance(error, _UnknownConstant) else ""
             )
-            told = f"it is no number; {known or 'write one such as 3, 0.5, or 2*T with a constant T'}"
+            told = f"it is not a number; {known or 'write one such as 3, 0.5, or 2*T with a constant T'}"
             raise self._error(begin, text.strip(), told) from error
 
     def _error(self, begin: int, text: str, told: str) -> InvalidProblem:
         before = self._text[:begin]
         line, column = 1 + before.count("\n"), begin - before.rfind("\n")
-        return InvalidProblem([f"line {line}, column {column}: {' '.join(text.split())}: {told}"])
+        return InvalidProblem([f"line {line}, column {column}: {' '.join(text.split())[:60]}: {told}"])
 
 
 class _UnknownConstant(ValueError):

@@ -508,8 +508,8 @@ def _site(
 
 
 PARAMETERS = {
-    "speed": ("0.5", "metres per second, where a lane has no limit of its own"),
-    "people": ("0.5%", "how often people are met, for each metre"),
+    "speed": ("0.5", "metres per second, where a lane has no speed limit"),
+    "people": ("0.5%", "people met per metre"),
     "giving_way": ("8", "seconds to wait until they have gone"),
     "passing": ("2", "seconds to pass them"),
     "passing_risk": ("0.1%", "the probability of touching somebody while passing"),
@@ -521,10 +521,10 @@ PARAMETERS = {
     "lift_ride": ("10", "seconds from floor to floor"),
     "driving": ("0.02", "battery for a metre, in percent"),
     "standing": ("0.005", "battery for a second without moving, in percent"),
-    "risk_limit": ("0.05%", "the most expected contacts on the whole mission"),
+    "risk_limit": ("0.05%", "the bound on the expected number of contacts on the mission"),
     "battery_limit": ("40", "percent of the battery that the mission may use"),
     "recovery": ("1800", "seconds to recover a robot without battery, for each stretch that is left"),
-    "stranded_limit": ("1%", "the most expected stretches without battery"),
+    "stranded_limit": ("1%", "the bound on the expected number of stretches without battery"),
 }
 """The parameters of a mission: the default and what it is."""
 

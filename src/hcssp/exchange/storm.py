@@ -138,7 +138,7 @@ def explicit(model: Any, place: str = "the model", variables: Sequence[str] | No
 def refuse_other_kinds(kind: str, place: str) -> None:
     """Raise an error if a model is of a kind that cannot be planned with."""
     if kind not in KINDS:
-        why = "only discrete time, full knowledge and one who decides can be planned with"
+        why = "only discrete time, full observability and a single player are supported"
         raise InvalidProblem([f"{place}: it is of the type {kind}; {why} ({' or '.join(KINDS)})"])
 
 
@@ -535,7 +535,7 @@ def _formula(stormpy: Any, program: Any, place: str, goal: str, named: Collectio
     except InvalidProblem as error:
         labels = f"the labels are {listed(sorted(named))}"
         raise InvalidProblem(
-            [f"{place}: the goal {goal!r} is no label and no expression; {labels}. {error}"]
+            [f"{place}: the goal {goal!r} is neither a label nor an expression; {labels}. {error}"]
         ) from error
 
 

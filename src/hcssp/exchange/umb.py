@@ -393,11 +393,11 @@ def _written_rewards(model: ExplicitModel, branches: Outcomes) -> dict[str, dict
 def _refuse_unsupported(system: Any, path: str) -> None:
     found = []
     if system.time != "discrete":
-        found.append(f"{path}: its time is {system.time}; only discrete time can be planned with")
+        found.append(f"{path}: its time is {system.time}; only discrete time is supported")
     if system.num_players > 1:
-        found.append(f"{path}: it has {system.num_players} players; only one can be planned for")
+        found.append(f"{path}: it has {system.num_players} players; only one is supported")
     if system.num_observations:
-        found.append(f"{path}: its states are only observed; only full knowledge can be planned with")
+        found.append(f"{path}: its states are partially observed; only full observability is supported")
     kind = system.branch_probability_type
     if kind is not None and "interval" in kind.type.value:
         found.append(f"{path}: its probabilities are intervals; give every probability a number")

@@ -76,7 +76,7 @@ def verified_plan(plan: Plan, path: str | Path, *, exact: bool = False) -> Plan:
         raise type(error)(f"{path}: {error}") from error
     solved = plan.as_procedure()
     rows = solved.policy.rows
-    # What it does where it never goes is no part of a plan.
+    # What it does where it never goes is not a part of a plan.
     goes = (solved.costs.visits > 0.0) & (rows >= 0)
     same = len(certificate.plan) and np.array_equal(certificate.plan[goes], rows[goes])
     starts = solved.problem.flattening.row_start
@@ -139,8 +139,8 @@ def from_bytes(data: bytes) -> Certificate:
     """
     try:
         if not data.startswith(MAGIC):
-            wrong = "it has another version, make it again" if data.startswith(MAGIC[:-2]) else "it is none"
-            raise ValueError(f"{wrong}: it does not begin with {MAGIC!r}")
+            remedy = "; make it again with this version of hcssp" if data.startswith(MAGIC[:-2]) else ""
+            raise ValueError(f"it does not begin with {MAGIC!r}{remedy}")
         stream = zlib.decompressobj()
         body = stream.decompress(data[len(MAGIC) :], SMALL + EXPANSION * len(data))
         if not stream.eof or stream.unused_data:
@@ -178,7 +178,7 @@ def from_bytes(data: bytes) -> Certificate:
             extra=tuple((_index(row), float(chance)) for row, chance in header["extra"]),
         )
     except (zlib.error, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise InvalidCertificate(f"it is no certificate, or damaged: {str(error)[:200]}") from error
+        raise InvalidCertificate(f"it is not a certificate, or it is damaged: {str(error)[:200]}") from error
 
 
 def _figure(number: float) -> float | None:

@@ -60,7 +60,7 @@ def find_problem(
     """
     if not is_file(str(name)):
         if question is not None:
-            raise InvalidProblem(f"{name}: constants, costs and goals are asked of models in files only")
+            raise InvalidProblem(f"{name}: constants, costs and goals apply to models in files only")
         return find_scenario(str(name)).make(scale, **(parameters or {}))
     if scale != 1:
         message = f"only built-in problems can be scaled, not the file {name}"
@@ -72,12 +72,12 @@ def find_problem(
     if suffix in PPDDL_SUFFIXES:
         return _planned(name, parameters or {}, question or Question()).procedure
     if question is not None and question.domain is not None:
-        raise InvalidProblem(f"{name}: only problems in PPDDL have a domain in a file of its own")
+        raise InvalidProblem(f"{name}: only problems in PPDDL have a domain in a separate file")
     if suffix in MODEL_SUFFIXES:
         return _asked(name, parameters or {}, question or Question()).procedure
     if question is not None:
-        message = "a problem file says itself what is minimised and where it ends"
-        raise InvalidProblem(f"{name}: constants, costs and goals are asked of models; {message}")
+        message = "a problem file states its costs and goals itself"
+        raise InvalidProblem(f"{name}: constants, costs and goals apply to models; {message}")
     return load(name, parameters=parameters)
 
 
@@ -106,7 +106,7 @@ def parameters_of(name: str | Path, parameters: Mapping[str, Number] | None = No
 def _planned(name: str | Path, parameters: Mapping[str, Number], question: Question) -> CSSP:
     """A problem in PPDDL; its domain is in the same file unless another one is named."""
     if parameters or question.constants or question.goal or question.property or question.props:
-        raise InvalidProblem(f"{name}: a problem in PPDDL says itself what its numbers and its goal are")
+        raise InvalidProblem(f"{name}: a problem in PPDDL states its constants and its goal itself")
     from hcssp.exchange.ppddl_model import from_ppddl
 
     files = (name,) if question.domain is None else (question.domain, name)

@@ -419,7 +419,7 @@ class _Reader:
                 found[state] = known[name]
             elif name is not None:
                 there = ", ".join(map(repr, known)) or "none"
-                wanted = f"a choice at {event!r}; there are {there}"
+                wanted = f"a choice at {event!r}; available: {there}"
                 self._violate(f"{where}[{index}].choice: {shown(name)} is not {wanted}")
         return found
 

@@ -117,7 +117,7 @@ def load_search(path: str | Path, problem: Problem) -> SearchRecord:
             for (name, bound), judged in zip(made_for.items(), judged_by, strict=True)
             if bound != judged
         )
-        raise InvalidPlan(f"{file}: this search is for other bounds ({other}); begin without it")
+        raise InvalidPlan(f"{file}: this search is for other bounds ({other}); start without it")
     splits: list[Split] = [
         (each[0], each[1]) if isinstance(each, list) else each for each in document["rows"]
     ]
@@ -125,7 +125,7 @@ def load_search(path: str | Path, problem: Problem) -> SearchRecord:
     try:
         return SearchRecord.of_skeleton(splits, weights)
     except ValueError as error:
-        raise InvalidPlan(f"{file}: {error}; begin without it") from None
+        raise InvalidPlan(f"{file}: {error}; start without it") from None
 
 
 def _is_split(given: int | list[int]) -> bool:

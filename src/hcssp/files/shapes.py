@@ -285,8 +285,8 @@ def check_problem(document: AboutProblem, fingerprint: str, file: str) -> None:
         kind = _kind(document["format"])
         raise InvalidPlan(
             f"{file}: this {kind} is for another problem{called} (its fingerprint is "
-            f"{about['fingerprint'][:12]}, that of this problem is {fingerprint[:12]}); solve this one, or "
-            f"name the {kind}'s own problem, in its scale"
+            f"{about['fingerprint'][:12]}, that of this problem is {fingerprint[:12]}); solve this problem, "
+            f"or name the problem of the {kind}, with the same scale"
         )
 
 

@@ -128,7 +128,7 @@ class _Search:
         try:
             found = evaluate(policy.problem, policy)
         except (CostOverflow, ImproperPolicy) as error:
-            logger.info("a policy is no incumbent: %s", error)
+            logger.info("a policy is not an incumbent: %s", error)
             return
         if found.costs[0] < self._upper and found.keeps_bounds():
             self._upper, self._incumbent = float(found.costs[0]), policy

@@ -113,7 +113,7 @@ class Reporter(Generic[V]):
         try:
             found = evaluate(self._problem, policy)
         except (CostOverflow, ImproperPolicy) as error:
-            logger.info("a policy is no incumbent: %s", error)
+            logger.info("a policy is not an incumbent: %s", error)
             return False
         if not found.keeps_bounds() or not self._search.offer(float(found.costs[0]), policy):
             return False
@@ -151,7 +151,7 @@ def careful_evaluation(problem: Problem, oracle: Oracle[V], point: V) -> Evaluat
     try:
         return evaluate(problem, problem.policy(oracle.lift(point)))
     except CostOverflow as error:
-        logger.info("a policy is no incumbent: %s", error)
+        logger.info("a policy is not an incumbent: %s", error)
         return None
 
 

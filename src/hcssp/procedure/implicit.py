@@ -171,7 +171,7 @@ class ProcedureSpace:
             return other
         flat = self._flat.state_index.get(label)
         if flat is None or flat in self._begins:
-            raise InvalidProblem([f"{label!r} is no state; give an event, or an activity and its state"])
+            raise InvalidProblem([f"{label!r} is not a state; give an event, or an activity and its state"])
         other.initial = np.array([[0, flat]]), [1.0]
         return other
 

@@ -358,7 +358,7 @@ class HCSSP(ProblemPicture):
     start, end
         The event where the procedure begins and the one where it is over.
     activities
-        Each hangs on exactly one outcome.
+        Each belongs to exactly one outcome.
     choices
         Sorted by event; the end has none, every other event at least one.
     constraints
@@ -552,7 +552,7 @@ class HCSSP(ProblemPicture):
 
     @property
     def implicit(self) -> None:
-        """None: a procedure is no part of an implicit problem."""
+        """None: a procedure is not a part of an implicit problem."""
 
     @property
     def cost_names(self) -> tuple[str, ...]:

@@ -363,7 +363,7 @@ def _limit(
 ) -> Constraint:
     """A limit of a use: what is left of the execution under way, and as much for each that may come."""
     if stated.per is None:
-        raise ValueError(f"{stated.name} is no limit of a use")
+        raise ValueError(f"{stated.name} is not a limit of a use")
     if known is None:
         raise RuntimeError(f"{stated.name}: a limit of a use whose executions are unbounded")
     most, losses = known

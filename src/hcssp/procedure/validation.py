@@ -101,7 +101,7 @@ def _choices(problem: HCSSP) -> Iterator[str]:
         elif len(places) > 1:
             yield (
                 f"activity {activity.name!r}: {len(places)} outcomes run it ({'; '.join(places)}), but an "
-                "activity has one policy and hangs on one outcome; add the same CSSP as a second activity"
+                "activity has one policy and belongs to one outcome; add the same CSSP as a second activity"
             )
 
 
@@ -283,8 +283,8 @@ def _in_activity(activity: Activity, state: Hashable) -> str:
     if activity.source:
         place, remedy = activity.source, f"with the key 'give_up' there, as in 'give_up: {{{cost}: 500}}'"
     return (
-        f"{place}: whatever is done it may be trapped, for example in state {state!r}, from which no "
-        f"goal can be reached; let it give up at a finite price {remedy}"
+        f"{place}: every policy may be trapped, for example in state {state!r}, from which no "
+        f"goal can be reached; allow giving up at a finite penalty {remedy}"
     )
 
 

@@ -410,7 +410,7 @@ class ProofBuilder:
         """What follows for plans that keep the bounds, as the checker has it; ``inf``: there is none."""
         for weight, most in zip(weights[1:], self.layout.most, strict=True):
             if weight < 0 or (weight and most == inf):
-                raise NotProven(f"node {node}: {float(weight)!r} is no price of a bounded cost")
+                raise NotProven(f"node {node}: {float(weight)!r} is not a price of a bounded cost")
             least -= weight * Fraction(most if weight else 0)
         if weights[0] == 0:
             return inf if least > 0 else -inf

@@ -181,14 +181,14 @@ _GROUPS: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = (
     ("", (("Delta", 6),)),
     ("the paper", (("MILP", 8), ("s", 7), *_SHARES)),
     ("as the authors ran it", (("first", 6), ("after", 5), ("best", 6), ("after", 5))),
-    ("here: baseline", (("LP s", 8), ("stochastic", 10))),
+    ("here: baseline", (("LP s", 8), ("randomised", 10))),
     ("exact", (("deterministic", 19), ("s", 6))),
 )
 
 
 _MODES = {
-    "published": "Published: budget allocation, the paper's algorithm and nothing else.",
-    "sharp": "Sharp: budget allocation as it is done here by default.",
+    "published": "Published: budget allocation, the paper's algorithm without additions.",
+    "sharp": "Sharp: budget allocation in the default mode.",
 }
 
 
@@ -236,21 +236,21 @@ def footnotes(rows: Sequence[TableRow], modes: Sequence[str]) -> str:
     notes = [
         "The paper: Hong and Williams, Section V: objective and seconds of their MILP (Gurobi 9, their "
         "laptop), and the gap of their method against it after 10%, 20% and 50% of the MILP's time. Its "
-        "objectives are optima over stochastic plans: its encoding lets flow leak through the binaries.",
+        "objectives are optima over randomised plans: its encoding lets flow leak through the binaries.",
         "As the authors ran it: the boxes of their program in their order, with their likelihoods; the gap "
-        "of its first and its best plan against the MILP, and after how many plannings of an activity it has "
-        "them. Their laptop took 1.5 to 1.9 s for each.",
+        "of its first and its best plan against the MILP, and the number of plannings of an activity until "
+        "then. Each took 1.5 to 1.9 s on their laptop.",
         f"Baseline: {BASELINE}, since no MILP solver here finishes on it. Its optimum is that over "
-        "stochastic plans, and 10%, 20% and 50% are shares of its time.",
+        "randomised plans; 10%, 20% and 50% are shares of its time.",
         "Exact: the proven interval around the best deterministic plan.",
         *(_MODES[mode] for mode in modes),
-        "The figures of budget allocation say how far the stochastic optimum lies below its plan by then, as "
-        "in the paper's columns a share of the plan's cost; - while it has none.",
+        "The figures of budget allocation are the relative gap between its plan at that time and the "
+        "randomised optimum, as in the paper's columns; - means that it has no plan yet.",
     ]
     if not all(row.baseline_finished for row in rows):
         notes.append(
             "> The baseline did not finish within its time limit: the shares are of that limit, and the "
-            "stochastic optimum is the exact method's dual."
+            "randomised optimum is the exact method's dual."
         )
     return "\n".join(fill(note, width=110, subsequent_indent="  ") for note in notes)
 

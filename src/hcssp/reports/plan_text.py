@@ -190,7 +190,7 @@ def why_it_stopped(plan: Plan) -> str:
     if plan.ending.reason is Reason.UNKNOWN and not plan.seconds:
         other = other_bounds(plan)
         was = f": it was {other}" if other else ""
-        return f"This plan, made by the method {plan.method}, was not searched for under these bounds{was}."
+        return f"The method {plan.method} made this plan; no search was made under these bounds{was}."
     said = "The file says that the search" if plan.claim is not None else "The search"
     return f"{said} (method {plan.method}) ended after {plan.seconds:.1f} s because {plan.ending.in_words}."
 
@@ -218,7 +218,7 @@ def what_more_would_save(problem: HCSSP, prices: Mapping[str, float] | None) -> 
             amount = f"about {in_unit(problem, aim.name, rounded(worth, 3))} of expected {aim.name}"
             parts.append(f"{amount} for each {unit} of {measure.name}")
         else:
-            parts.append(f"nothing for {measure.name}, which is not scarce")
+            parts.append(f"nothing for {measure.name}, whose bound is not binding")
     if not parts:
         return ""
     would = "gain" if aim.greatest else "save"
@@ -874,7 +874,7 @@ def bound_lines(plan: ProcedurePlan, *, judged: bool = False) -> str:
             figure = in_unit(plan.problem, aim.name, f"{price:.4g}")
             line += f"; price {figure} ({worth}, for randomised policies)"
         elif plan.prices is not None and constraint.at_most == 0.0:
-            line += "; a bound of 0 has no price: what costs any of it is left out"
+            line += "; a bound of 0 has no price: actions with such a cost are excluded"
         lines.append(line)
     return "\n".join(lines) or "  there are none"
 

@@ -88,11 +88,13 @@ def sweep_in_words(sweep: Sweep, style: Style, name: str = "") -> str:
     slowest = max((point.cpu_seconds for point in sweep.points), default=0.0)
     count = len(sweep.points)
     blocks = [style.strong(title), aligned(rows)]
-    counted, claims = f"{count} {'point' if count == 1 else 'points'}", claims_of(sweep)
+    stated, claims = f"{count} {'point' if count == 1 else 'points'}", claims_of(sweep)
     proven = "the best deterministic plan is proven to lie between the two figures."
-    stated = (
-        f"{counted}, {claims}. For the others {proven}" if claims else f"{counted}. {proven.capitalize()}"
-    )
+    if claims:
+        stated += f", {claims}."
+        stated += f"\nFor the others {proven}" if any(not point.is_claimed for point in sweep.points) else ""
+    else:
+        stated += f". {proven.capitalize()}"
     blocks.append(
         f"{stated}\nSolving took {cpu:.1f} s of processor time, {slowest:.1f} s of it at the slowest point."
     )

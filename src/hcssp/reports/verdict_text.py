@@ -90,7 +90,7 @@ def _claims(plan: ProcedurePlan) -> str:
         # A file that says anything else is refused.
         own = aim.total(plan.costs.costs) if aim.greatest else claim.upper_bound
         lines.append(
-            f"  expected {aim.name} {in_unit(plan.problem, aim.name, rounded(own, 6))}, which is true"
+            f"  expected {aim.name} {in_unit(plan.problem, aim.name, rounded(own, 6))}, which is correct"
         )
     if isfinite(claim.lower_bound):
         checked = "a claim, not checked here" if verification_of(plan) is None else "see below"
@@ -230,7 +230,7 @@ def certificate_in_words(
         Among which policies the best was wanted.
     """
     if interval is None:
-        return f"No certificate is written to {path}: nothing was found out."
+        return f"No certificate is written to {path}: nothing was proven."
     lower, upper = interval
     aim = Aim.of(problem)
     primary = an_expected(aim.name)

@@ -247,7 +247,7 @@ def observed(run: Run, given: Any) -> Any:
 def plan_of_run(run: Run) -> ProcedurePlan:
     """The plan that a run follows."""
     if run.plan is None:
-        raise NoSolution("the run has no plan; begin it by that of a plan")
+        raise NoSolution("the run has no plan; start it with a plan")
     return run.plan.as_procedure()
 
 

@@ -220,7 +220,7 @@ class Application:
             return
         except Exception:
             logger.exception("a fault while answering %s", request.url.path)
-            response = answered({"error": "a fault of hcssp; the details are in its log"}, 500)
+            response = answered({"error": "a bug in hcssp; the details are in its log"}, 500)
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
         await response(scope, receive, send)
@@ -490,7 +490,7 @@ class Application:
 
     async def run_state(self, session: Session) -> Mapping[str, Any]:
         if session.run is None:
-            raise Refused(404, "no run has begun; begin one first")
+            raise Refused(404, "no run was started; start one first")
         return session.run
 
     async def run_step(self, session: Session, body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -616,7 +616,7 @@ def _number(text: str) -> float:
 
 
 def _refused(number: str) -> NoReturn:
-    raise ValueError(f"{number} is no number that can be used")
+    raise ValueError(f"{number} is not a usable number")
 
 
 def impatient(limits: ServeParameters) -> type[H11Protocol]:
@@ -699,7 +699,7 @@ def listening(host: str, port: int) -> socket.socket:
     except OSError as error:
         remedy = "choose another one with --port, or 0 for a free one"
         raise CannotListen(
-            f"{host}, port {port}: it cannot be listened to: {error.strerror}; {remedy}"
+            f"{host}, port {port}: the server cannot listen there: {error.strerror}; {remedy}"
         ) from error
     return made
 

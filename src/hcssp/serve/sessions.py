@@ -829,7 +829,7 @@ class Sessions:
         write_atomically(path, text)
 
     def _read_saved(self, key: str) -> Message:
-        unknown = Refused(404, f"there is no session {key[:40]!r}; begin one")
+        unknown = Refused(404, f"there is no session {key[:40]!r}; start one")
         if not re.fullmatch(r"[0-9a-f]{16}", key):
             raise unknown
         path = self._saved_path(key)
@@ -838,7 +838,7 @@ class Sessions:
         try:
             saved: Message = checked(read_json(path), SavedSession)
         except HcsspError as error:
-            raise Refused(422, f"{path.name} is no saved session: {error}") from error
+            raise Refused(422, f"{path.name} is not a saved session: {error}") from error
         return saved
 
 

@@ -418,7 +418,7 @@ class Desk:
         plan = plan_of_run(self.run)
         words = "There is a new plan for the rest."
         if plan.kept:
-            words = "The old plan goes on: no better one was found in time."
+            words = "The old plan is kept: no better one was found in time."
         self.trail = []
         changed = {"replanned": {"kept": plan.kept, "words": words}, "page": page_data(plan, **QUICK)}
         return {**self.run_state(), **changed}
@@ -443,7 +443,7 @@ class Desk:
 
     def _running(self) -> Run:
         if self.run is None:
-            raise NoSolution("no run has begun; begin one first")
+            raise NoSolution("no run was started; start one first")
         return self.run
 
 
@@ -483,7 +483,7 @@ class Worker:
             # What was learnt meanwhile may be half of something.
             if self.desk.latest is not None:
                 self.desk.latest = replace(self.desk.latest, memory=Memory(), record=SearchRecord())
-            answer = {"error": "the question was given up for an edit; ask again", "kind": "Interrupted"}
+            answer = {"error": "an edit interrupted the question; ask again", "kind": "Interrupted"}
         except MemoryError as error:
             answer = {
                 "error": f"there is not enough memory for this ({error}); ask for less",
@@ -491,7 +491,7 @@ class Worker:
             }
         except Exception as error:  # noqa: BLE001  a fault of one request must not end the session
             traceback.print_exc()
-            answer = {"error": f"a fault of hcssp: {type(error).__name__}: {error}", "kind": "Fault"}
+            answer = {"error": f"a bug in hcssp: {type(error).__name__}: {error}", "kind": "Fault"}
         if number is not None:
             self._send({"id": number, **answer})
         elif "error" in answer and self.desk.waiting is not None:

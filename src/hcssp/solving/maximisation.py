@@ -530,7 +530,7 @@ class _Groups(NamedTuple):
         place = _place(self.problem, int(self.numbers[rows[int(np.argmax(self.least[rows]))]]))
         raise UnboundedReward(
             f"the reward is unbounded: {place} is part of a loop that gains reward and can "
-            "still be left, so more can always be had; count what the loop costs as well"
+            "still be left, so it has no maximum; include the costs of the loop"
         )
 
 

@@ -223,7 +223,7 @@ def left_at(
         return _expected_to_be_left(plan.as_procedure(), world, at, charged)
     known = {*world.constraint_names, world.primary_name}
     wrong = [
-        f"spent: there is no constraint {name!r}; there are {', '.join(map(repr, world.constraint_names))}"
+        f"spent: there is no constraint {name!r}; available: {', '.join(map(repr, world.constraint_names))}"
         for name in spent
         if name not in known
     ]
@@ -245,8 +245,8 @@ def left_at(
             left[name] = constraint.limit - charged[name]
         else:
             wrong.append(
-                f"spent: it is not said how much of {name!r} was; name every constraint, or none at all if "
-                "what the plan expected is to count"
+                f"spent: the amount of {name!r} is missing; name every constraint, or none to use the plan's "
+                "expectation"
             )
     if wrong:
         raise InvalidProblem(wrong)
@@ -271,8 +271,8 @@ def _expected_to_be_left(
         # Nothing is planned there, so nothing can be expected there.
         raise InvalidProblem(
             [
-                f"the plan never reaches {describe(problem, position)}, and so says nothing about what is "
-                "spent until there; say what was"
+                f"the plan never reaches {describe(problem, position)}, so the expected spending up to "
+                "there is unknown; give the amounts spent"
             ]
         )
     left = {}
@@ -283,7 +283,7 @@ def _expected_to_be_left(
             continue
         if constraint.name not in problem.constraint_names:
             raise InvalidProblem(
-                [f"the plan knows nothing of constraint {constraint.name!r}; say what was spent of it"]
+                [f"the plan does not have the constraint {constraint.name!r}; give the amount spent under it"]
             )
         stated = problem.constraints[problem.constraint_names.index(constraint.name)]
         row = 1 + problem.constraint_names.index(constraint.name)
@@ -419,7 +419,7 @@ def _left(
         place = (stated.activities[0].name, state)
         if spent is None and state not in before.state_index:
             raise InvalidProblem(
-                [f"the plan never reaches {state!r}, and so expects nothing there; say what was spent"]
+                [f"the plan never reaches {state!r}, so no spending is expected; give the amounts spent"]
             )
     left = left_at(plan, stated, Position(stated.start), place, spent, charged)
     gone = [overspending for each in stated.constraints for overspending in overspent(each, left[each.name])]

@@ -193,7 +193,7 @@ class Findings:
             proof, ending = self._refuted(progress.infeasible, ending)
         elif ending.reason is Reason.INFEASIBLE:
             raise UnsoundResult(
-                "nothing is feasible, says the solver, but it gives no proof; it must set Progress.infeasible"
+                "the solver reports that no plan is feasible without a proof; it must set Progress.infeasible"
             )
         return Plan(
             problem=problem,
@@ -240,15 +240,17 @@ class Findings:
         # A cost of nothing may be a rounding error of what a step costs.
         allowed = CLAIM_TOLERANCE * (abs(cost) + _largest_cost(self.problem))
         if abs(cost - progress.upper_bound) > allowed:
-            raise UnsoundResult(f"the policy costs {cost}, not {progress.upper_bound} as the solver says")
+            raise UnsoundResult(f"the policy costs {cost}, not {progress.upper_bound} as the solver reports")
         if progress.infeasible is not None or ending.reason is Reason.INFEASIBLE:
-            raise UnsoundResult(f"nothing is feasible, says the solver, but a policy of cost {cost} is")
+            raise UnsoundResult(
+                f"the solver reports that no plan is feasible, but a policy of cost {cost} is"
+            )
         if progress.lower_bound > cost + allowed:
             if start is not None and start.lower_bound >= progress.lower_bound:
                 raise InvalidPlan(
                     [
                         f"the plan's lower bound {start.lower_bound} is not true: a plan of cost {cost} "
-                        "keeps the same bounds; begin without it"
+                        "keeps the same bounds; start without it"
                     ]
                 )
             raise UnsoundResult(

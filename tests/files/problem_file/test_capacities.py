@@ -200,7 +200,7 @@ SEVERAL = "let it begin in one, and let its first action choose at random"
         (
             "back: {model: leg}",
             "back: {model: leg, entries: {x: [9, 9], y: nowhere}}",
-            "27: activities.back.entries.y: there is no place 'nowhere' in the grid; there are none",
+            "27: activities.back.entries.y: there is no place 'nowhere' in the grid; available: none",
         ),
     ],
 )

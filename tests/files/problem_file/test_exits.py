@@ -118,7 +118,7 @@ def test_what_is_written_is_read_again() -> None:
 
 
 PATH = "procedure.events.depot.fly.to"
-EXITS = "there are 'crashed', 'waypoint', '(4, 2)'"
+EXITS = "available: 'crashed', 'waypoint', '(4, 2)'"
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ INSIDE = "does not lie inside; columns go from 1 to 5 and rows from 1 to 4"
         (
             "- [5, 3]",
             "- bath",
-            f"23: {PATH}.goal[1]: there is no place 'bath' in the grid; there are 'door', 'bed'",
+            f"23: {PATH}.goal[1]: there is no place 'bath' in the grid; available: 'door', 'bed'",
         ),
     ],
 )

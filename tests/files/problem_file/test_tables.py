@@ -99,7 +99,7 @@ def test_costs_that_agree_are_not_rounded(tmp_path: Path) -> None:
         ("state,action", "stat,action", "t.csv:1: stat: there is no such column; did you mean 'state'?"),
         ("state,action", "stat,action", "t.csv:1: the column 'state' is missing"),
         ("time,damage", "time,time", "t.csv:1: time: this column stands here a second time"),
-        ("time,damage", "time,smoke", "t.csv:1: smoke: there is no such column; there are 'state'"),
+        ("time,damage", "time,smoke", "t.csv:1: smoke: there is no such column; available: 'state'"),
         ("bottom,0.5,1,2", "bottom,0.5,1", "t.csv:2: 5 columns instead of 6"),
         (
             "bottom,0.5,1,2",
@@ -181,7 +181,7 @@ def test_a_chain_in_drn(tmp_path: Path) -> None:
         (
             "@nr_choices",
             "@nr_chices",
-            "t.drn:9: '@nr_chices' is no part of a header; did you mean '@nr_choices'?",
+            "t.drn:9: '@nr_chices' is not a part of a header; did you mean '@nr_choices'?",
         ),
         ("@model\n", "", "t.drn:1: there is no line '@model', so this is no DRN file"),
         ("state 1 ", "state 5 ", "t.drn:18: state 5 follows 0; states are numbered 0, 1, 2 and so on"),
@@ -197,7 +197,7 @@ def test_a_chain_in_drn(tmp_path: Path) -> None:
         ("state 1 [0, 4]", "state 1 !3 [0, 4]", "t.drn:18: '!3 [0, 4]': rates, observations and intervals"),
         ('goal "the end"', "", "activities.slide: the key 'goal' is missing, here and in the model"),
         (DRN[DRN.index("state 0") :], "", "t.drn:1: there are no states"),
-        (DRN, "nothing", "t.drn:1: 'nothing' is no part of a header"),
+        (DRN, "nothing", "t.drn:1: 'nothing' is not a part of a header"),
         (DRN, "// nothing", "t.drn:1: there is no line '@model', so this is no DRN file"),
     ],
 )

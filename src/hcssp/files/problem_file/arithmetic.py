@@ -131,7 +131,7 @@ def exact_number(text: str) -> Fraction | None:
 def _tokens(text: str) -> list[str]:
     found = [*_TOKEN.finditer(text)]
     for unknown in (each[4] for each in found if each[4]):
-        raise ExpressionError(f"{unknown!r} is no part of a number, a name or + - * / ( ) %")
+        raise ExpressionError(f"{unknown!r} is not a part of a number, a name or + - * / ( ) %")
     return [each[0] for each in found]
 
 

@@ -81,7 +81,7 @@ EXITS = map_of(
 ).defined("exits", "From exits, which end the activity, to the probabilities that a step ends there.")
 
 HAZARD = map_of("a mapping from costs to numbers", AMOUNT, special={"exit": AMOUNT | EXITS}).defined(
-    "drawnHazard", "What every step from there costs, and in which exits it may end."
+    "drawnHazard", "The cost of every step from there, and the exits in which it may end."
 )
 
 CELL = numbers("a cell [column, row]", 2).defined(
@@ -109,14 +109,14 @@ SLIP = (record("a probability for each side", Sides) | PROBABILITY).defined(
 )
 
 STEP_COST = (AMOUNTS | COST).defined(
-    "stepCost", "What every step costs: a number of the first cost, or costs by name. By default 1."
+    "stepCost", "The cost of every step: a number of the first cost, or costs by name; 1 by default."
 )
 
 INTENDED = "The probability that a step goes as intended; 1 - slip."
 
 SLIP_ONCE = not_beside("slip", ("intended",), "slip and intended say the same thing; keep one of them")
 
-EXIT = "In which exits any step may end, with what probabilities."
+EXIT = "From exits in which any step may end to their probabilities."
 
 
 class HazardArea(Part):
@@ -209,7 +209,7 @@ class Action(Part):
     costs = optional(AMOUNTS)
     arrival_costs = optional(
         map_of("a mapping from next states to costs", AMOUNTS),
-        description="What is paid in addition if a next state is reached.",
+        description="Additional costs if a next state is reached.",
     )
 
 
@@ -241,7 +241,7 @@ TABLE = map_of(
     "a mapping from states to their actions",
     nothing({}) | ACTIONS,
     empty="the table is empty; give at least one state with an action",
-).defined("table", "From states to actions to where they lead and what they cost.")
+).defined("table", "From states to actions to their next states and costs.")
 
 
 class PossibleStart(Part):
@@ -283,17 +283,17 @@ class Model(Part):
     )
     constants = optional(
         map_of("a mapping from constants to numbers", number("a number")),
-        description="The constants that a model of PRISM or JANI leaves open.",
+        description="The undefined constants of a model in PRISM or JANI.",
     )
     costs = optional(COST_NAMES)
     position = optional(
         numbers("a position [column, row]", 2, whole(least=-(10**6), most=10**6)),
-        description="Where the top-left wall cell of a grid lies on a map of the whole.",
+        description="The cell of the top-left wall of a grid on a map of the whole building.",
     )
     start = optional(START)
     goal = optional(GOAL)
     give_up = optional(
-        COSTS, description="What it costs to end the activity in a dead end, where no goal can be reached."
+        COSTS, description="The penalty for ending the activity in a dead end, where no goal can be reached."
     )
     description = optional(text())
 
@@ -328,27 +328,27 @@ class Activity(Model):
     model = optional(name_text("the name of a model or an activity"))
     procedure = optional(
         name_text("the name of a procedure"),
-        description="The one of 'procedures' that this activity is.",
+        description="The procedure that this activity is, one of 'procedures'.",
     )
     entries = optional(
         map_of("a mapping from exits to states", _target("a state")),
-        description="From what another activity ended in and hands over to where this one then starts.",
+        description="From the exits of the previous activity to the states in which this one starts.",
     )
     hands_over = optional(
         map_of("a mapping from exits to labels", name_text("a label")),
-        description="From goals to what they hand over instead of themselves; others hand over nothing.",
+        description="From goals to the labels that they pass on; other goals pass on none.",
     )
-    slip = optional(SLIP, description="Instead of the slip of the model's grid.")
-    intended = optional(PROBABILITY, description="Instead of that of the model's grid.")
-    step_cost = optional(STEP_COST, description="Instead of that of the model's grid.")
+    slip = optional(SLIP, description="Replaces the slip of the model's grid.")
+    intended = optional(PROBABILITY, description="Replaces that of the model's grid.")
+    step_cost = optional(STEP_COST, description="Replaces that of the model's grid.")
     hazards = optional(
         LISTED_HAZARDS | DRAWN_HAZARDS,
-        description="Instead of those of the model's grid; letters that are not named stay as they are.",
+        description="Replaces those of the model's grid; other letters are unchanged.",
     )
-    exit = optional(EXITS, description="Instead of those of the model's grid.")
+    exit = optional(EXITS, description="Replaces those of the model's grid.")
     actions = optional(
         TABLE,
-        description="Instead of those of the model's table; actions that are not named stay as they are.",
+        description="Replaces those of the model's table; other actions are unchanged.",
     )
 
 
@@ -389,7 +389,7 @@ class Procedure(Part):
             "a mapping from events to choices",
             nothing({}) | map_of("a mapping from choices to outcomes", CHOICE),
         ),
-        "From events to what can be chosen there; the end has no choices.",
+        "From events to their choices; the end has none.",
     )
     choices = optional(
         fixed("{} is not known; write " + " or ".join(map(repr, get_args(Choices))), *get_args(Choices)),
@@ -406,7 +406,7 @@ class Probability(Part):
         | name_text("an event, a state, or a mapping from activities to states"),
         "The event that is reached, or the state, cell or exit that is entered; or one for each activity.",
     )
-    at_most = optional(PROBABILITY, inf, "The most that is allowed. By default there is no bound.")
+    at_most = optional(PROBABILITY, inf, "The bound; none by default.")
 
 
 class BoundedProbability(Part):
@@ -431,7 +431,7 @@ class Constraint(Part):
     )
     probability_of = optional(
         name_text("what it is the probability of"),
-        description="For words: what the sum is the probability of, if no run counts more than 1.",
+        description="For output: the event whose probability the sum is, if no run counts more than 1.",
     )
 
 
@@ -461,7 +461,7 @@ class UsedProcedure(Part):
     procedure = optional(record("a procedure", Procedure))
     constraints = optional(
         map_of("a mapping from names to constraints", record(CONSTRAINT, Constraint)),
-        description="What constraints around it can count. By default every cost, under its own name.",
+        description="The sums that outer constraints can count. By default every cost, under its name.",
     )
     file = optional(
         text("the name of a problem file", _problem_file, pattern=r"\.([yY][aA]?[mM][lL]|[jJ][sS][oO][nN])$"),
@@ -477,13 +477,13 @@ class WrittenCapacity(Part):
     step = optional(
         number("a step: a positive number", 1e-100, LARGEST_COST),
         1.0,
-        "How finely it is counted: uses are rounded up to whole steps. By default 1.",
+        "The step of counting: uses are rounded up to whole steps; 1 by default.",
     )
-    probability = optional(PROBABILITY, 0.0, "With what probability a run may use more. By default 0: never.")
+    probability = optional(PROBABILITY, 0.0, "The probability that a run may exceed it; 0 by default.")
     used = optional(
         number("an amount: a number of at least 0", 0, LARGEST_COST),
         0.0,
-        "How much of it is used when the procedure begins. By default 0.",
+        "The amount used when the procedure begins; 0 by default.",
     )
 
 
@@ -526,15 +526,13 @@ class Problem(Part):
     costs = required(COST_NAMES)
     maximise = optional(
         name_text("the name of a cost"),
-        description="The cost that is a reward and is to be as great as possible, instead of the first cost.",
+        description="The cost that is a reward to maximise, instead of minimising the first cost.",
     )
     units = optional(
         map_of("a mapping from costs to units", name_text("a unit")),
-        description="What costs are measured in, for words and pictures.",
+        description="The units of costs, for texts and pictures.",
     )
-    capacities = optional(
-        CAPACITIES, description="What no run may use more of than there is, such as a battery."
-    )
+    capacities = optional(CAPACITIES, description="Amounts that no run may exceed, such as a battery.")
     models = optional(
         map_of("a mapping from names to models", record("a model", Model)),
         description="Models that several activities share, such as rooms.",
@@ -554,7 +552,7 @@ class Problem(Part):
     )
     drawing = optional(
         map_of("a mapping from levels to drawings", record("the drawing of a level", Floor)),
-        description="What reports show of a site whose activities are no grids, level by level.",
+        description="For reports: a drawing of a site whose activities are not grids, level by level.",
     )
 
 

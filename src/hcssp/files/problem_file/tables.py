@@ -273,7 +273,7 @@ def read_table(table: WrittenTable, where: Field, cost_names: tuple[str, ...]) -
                 for text in (chances if arrivals else ())
             ]
             for text in arrivals.keys() - to.keys():
-                message = f"{text!r} is no next state; {did_you_mean(text, [*to])}"
+                message = f"{text!r} is not a next state; {did_you_mean(text, [*to])}"
                 action.where("arrival_costs", text).wrong(message)
             if len(chances) == len(to):
                 row = draft.row(number, label, paid, action.where("to"))

@@ -555,7 +555,7 @@ def _least_reach_in_cycles(instance: Instance, target: int) -> float:
     goal = problem.choices[target].event
     if goal == problem.start:
         return 1.0
-    # The way ends where it comes to the event of the choice; what happens afterwards is no part of it.
+    # The way ends where it comes to the event of the choice; what happens afterwards is not a part of it.
     moves = [
         (choice.event, outcome.event, float(outcome.probability))
         for choice in problem.choices

@@ -157,7 +157,7 @@ function spaceFilm(host, space) {
     if (best) chart.append(starAt(px(root(best[3][across])), py(root(best[3][up])), 9));
     const floor = Math.min(...open.map(({ bound }) => bound), cutoff);
     return `${count} of ${space.count} boxes: ${known.filter((each) => each.state === "split").length} split, ${pruned.length} pruned, ${open.length} open. `
-      + `${Number.isFinite(floor) ? `The least bound of what is open is ${roundedDown(floor)}` : "Nothing is proven yet"}, ${best ? `the incumbent costs ${roundedUp(best[1])}` : "there is no incumbent"}.`;
+      + `${Number.isFinite(floor) ? `The least bound of what is open is ${roundedDown(floor)}` : "Nothing is proven yet"}, ${best ? `the incumbent costs ${roundedUp(best[1])}` : "there is not an incumbent"}.`;
   };
   const names = space.axes.map(([activity, cost]) => `${activity}: ${cost}`);
   const choose = (change) => (index) => { change(index); film.go(film.step); };

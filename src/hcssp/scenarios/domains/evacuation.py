@@ -115,7 +115,7 @@ def scaled(problem: HCSSP, scale: int) -> HCSSP:
     Raises
     ------
     InvalidProblem
-        If the scale is no whole number of at least one, or too large.
+        If the scale is not a whole number of at least one, or too large.
     """
     if scale != int(scale) or scale < 1:
         raise InvalidProblem(f"scale {scale}: give a whole number of at least 1")
