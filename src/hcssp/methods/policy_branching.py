@@ -591,7 +591,7 @@ class OpenDuals(Generic[V]):
         several policies.
         """
         parts = [part for dual in self._duals.values() for point in dual.points for part in point.parts]
-        taken = sum(part.nbytes for part in {id(part): part for part in parts}.values())
+        taken: int = sum(part.nbytes for part in {id(part): part for part in parts}.values())
         return DUAL_BYTES * len(self._duals) + REFERENCE_BYTES * len(parts) + taken
 
     def put(self, region: Region, dual: Dual[V], num_nodes: int = 0) -> None:
