@@ -16,13 +16,15 @@ import pytest
 
 from hcssp.checker import check
 from hcssp.cli import main
-from hcssp.cli.plans import ProofSaver
+from hcssp.cli.plans import save_proof
+from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Progress
 from hcssp.contract.proof import Infeasible
 from hcssp.contract.solver import Problem
 from hcssp.files.certificate import load_certificate
 from hcssp.files.problem_file.dumping import dump_problem
 from hcssp.proofs.search_record import SearchRecord
+from hcssp.reports.verdict_text import certificate_in_words
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 from known_optima import roads
@@ -136,16 +138,15 @@ def test_other_methods_write_a_proof_of_what_they_told(
 
 def test_it_says_so_if_the_search_found_more(path: Path) -> None:
     plan = solve(retrying())
-    prover = ProofSaver(path)
-    prover.finish(plan)
-    assert "told more" not in prover.in_words("mine.yaml", retrying())
+
+    def said(of: Plan) -> str:
+        return certificate_in_words(path, save_proof(of, path), of, "mine.yaml")
+
+    assert "found more" not in said(plan)
     forgetful = replace(plan, record=SearchRecord())
-    prover.finish(forgetful)
-    assert "The search found more, 6.749999; that is not in" in prover.in_words("mine.yaml", retrying())
-    prover.finish(replace(forgetful, found_policy=None, proof=Infeasible()))
-    assert "The search found more, that there is none; that is not in" in prover.in_words(
-        "mine.yaml", retrying()
-    )
+    assert "The search found more, 6.749999; that is not in" in said(forgetful)
+    none = replace(forgetful, found_policy=None, proof=Infeasible())
+    assert "The search found more, that there is none; that is not in" in said(none)
 
 
 def test_where_it_cannot_be_written_nothing_is_solved(

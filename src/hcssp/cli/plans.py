@@ -12,7 +12,7 @@ from dataclasses import replace
 from math import inf
 from os.path import exists
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hcssp.cli.running import Faulty, Interruption
 from hcssp.cli.session import read_plan, with_bounds
@@ -335,58 +335,18 @@ def first_incumbent(
     return solved.problem, plan
 
 
-class ProofSaver:
-    """Writes the certificate of a search, however it ended.
-
-    Parameters
-    ----------
-    path
-        Where to.
-
-    Attributes
-    ----------
-    interval
-        What the certificate proves; None while there is none.
+def save_proof(plan: Plan, path: Path) -> tuple[float, float] | None:
+    """Write the certificate of a search, however it ended, and return what it proves; None if nothing is.
 
     Raises
     ------
     CannotWrite
-        If no file can be written there.
+        If it cannot be written.
     """
+    from hcssp.proofs.assembly import claimed_interval
 
-    def __init__(self, path: Path) -> None:
-        from hcssp.files.atomic import check_writable
-
-        check_writable(path)
-        self._path = path
-        self.interval: tuple[float, float] | None = None
-        self._searched, self._policies = -inf, "deterministic"
-
-    def finish(self, plan: Plan) -> None:
-        """Make the certificate and write it.
-
-        Raises
-        ------
-        CannotWrite
-            If it cannot be written.
-        """
-        from hcssp.proofs.assembly import claimed_interval
-
-        if plan.ending.reason is Reason.INTERRUPTED and plan.lower_bound == -inf:
-            # Nothing was proven, and an interrupted command should not begin to prove it now.
-            return
-        plan.save_certificate(self._path)
-        self.interval = claimed_interval(plan.certificate)
-        self._searched, self._policies = plan.lower_bound, plan.policies
-
-    def document(self) -> dict[str, Any] | None:
-        """What is written where, for a program; None if nothing is."""
-        from hcssp.reports.verdict_text import certificate_document
-
-        return certificate_document(self._path, self.interval)
-
-    def in_words(self, asked: str, problem: HCSSP) -> str:
-        """What is written where, and how to check it: `asked` states the problem on a command line."""
-        from hcssp.reports.verdict_text import certificate_in_words
-
-        return certificate_in_words(self._path, self.interval, self._searched, asked, problem, self._policies)
+    if plan.ending.reason is Reason.INTERRUPTED and plan.lower_bound == -inf:
+        # Nothing was proven, and an interrupted command should not begin to prove it now.
+        return None
+    plan.save_certificate(path)
+    return claimed_interval(plan.certificate)

@@ -8,10 +8,10 @@ import logging
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hcssp.cli.arguments import UsageError
-from hcssp.cli.plans import PlanSaver, ProofSaver, first_progress, stopped, where_it_was, work
+from hcssp.cli.plans import PlanSaver, first_progress, save_proof, stopped, where_it_was, work
 from hcssp.cli.running import INTERRUPTED, NO_PLAN, SOLVED, Faulty
 from hcssp.cli.session import Session, asked_again, load_problem, once, settings_of, with_bounds
 from hcssp.cli.terminal import style_of
@@ -49,8 +49,7 @@ def solve(session: Session) -> int:
     if arguments.alternatives is not None:
         return _list_alternatives(session)
     tolerances = Tolerances(feasibility=arguments.feasibility_tolerance)
-    # Made before anything is solved: what cannot be written must be known by then.
-    prover = None if arguments.certificate is None else ProofSaver(arguments.certificate)
+    certificate = arguments.certificate
     saver: PlanSaver | None = None
     fault: Faulty | None = None
     with ExitStack() as cleaning:
@@ -85,8 +84,9 @@ def solve(session: Session) -> int:
         except KeyboardInterrupt:
             plan = stopped(problem, method.name, first_progress(start), interruption)
         except Faulty as error:
-            fault, plan, prover = error, error.plan, None
-    _hand_over(session, problem, plan, saver, prover, getattr(solver, "mode", None))
+            fault, plan, certificate = error, error.plan, None
+    _hand_over(session, plan, saver, certificate, getattr(solver, "mode", None))
+    _draw(session, problem, plan)
     if fault is not None:
         raise fault
     return _code(plan)
@@ -184,36 +184,45 @@ def _check_options(session: Session, solver: Solver) -> None:
     ):
         if wrong:
             raise UsageError(message)
-    session.check_outputs("plot", "lagrangian", "allocation", "out")
+    session.check_outputs("plot", "lagrangian", "allocation", "out", "certificate")
 
 
 def _hand_over(
     session: Session,
-    problem: HCSSP,
     plan: Plan,
     saver: PlanSaver | None,
-    prover: ProofSaver | None,
-    mode: str | None,
+    certificate: Path | None = None,
+    mode: str | None = None,
 ) -> None:
-    """Save the plan and its proof, print and draw it; what could not be saved is raised last."""
-    arguments = session.arguments
+    """Save the plan and its proof, and print it; what could not be saved is raised last."""
+    from hcssp.reports.verdict_text import certificate_document, certificate_in_words
+
+    arguments, interval = session.arguments, None
+    document: dict[str, Any] = {} if mode is None else {"mode": mode}
+    document |= {} if certificate is None else {"certificate": None}
     # Saved before it is printed, so that a reader that has gone does not cost the plan; a full disk waits.
     unsaved = None if saver is None else saver.finish(plan)
     try:
-        if prover is not None:
-            session.printer.note(f"writing {arguments.certificate}")
-            prover.finish(plan)
+        if certificate is not None:
+            session.printer.note(f"writing {certificate}")
+            interval = save_proof(plan, certificate)
+            document["certificate"] = certificate_document(certificate, interval)
     finally:
         # The plan is printed even if the proof fails.
         session.printer.close()
-        _print_plan(session, plan, prover, mode)
-    _print_time(session, plan)
+        _print_plan(session, plan, document)
     if unsaved is not None:
         raise unsaved
     if saver is not None and plan.found:
         session.say(f"The plan is saved in {arguments.out}.")
-    if prover is not None:
-        session.say(prover.in_words(asked_again(arguments, problem), problem))
+    if certificate is not None:
+        asked = asked_again(arguments, plan.problem.procedure)
+        session.say(certificate_in_words(certificate, interval, plan, asked))
+
+
+def _draw(session: Session, problem: HCSSP, plan: Plan) -> None:
+    """Draw what was asked for."""
+    arguments = session.arguments
     if arguments.lagrangian is not None and plan.found:
         from hcssp.solving.lagrangian import lagrangian
 
@@ -274,20 +283,16 @@ def make_solver(method: Method, arguments: argparse.Namespace) -> Solver:
     return method.make(**given)
 
 
-def _print_plan(
-    session: Session, plan: Plan, prover: ProofSaver | None = None, mode: str | None = None
-) -> None:
-    """Print the answer on stdout, and on stderr why there is none or that it is not the last word."""
+def _print_plan(session: Session, plan: Plan, more: dict[str, Any]) -> None:
+    """Print the answer on stdout, and on stderr why there is none or that it is not the last word.
+
+    `more` are further keys of its JSON object.
+    """
     from hcssp.reports.plan_text import plan_document, plan_in_words
 
-    arguments = session.arguments
+    arguments, before = session.arguments, session.interruption.before
     if arguments.json:
-        document = plan_document(plan) | {"problem": arguments.problem}
-        if mode is not None:
-            document["mode"] = mode
-        if prover is not None:
-            document["certificate"] = prover.document()
-        print(json.dumps(document, allow_nan=False))
+        print(json.dumps(plan_document(plan) | {"problem": arguments.problem} | more, allow_nan=False))
     elif plan.status is not Status.INFEASIBLE:
         print(plan_in_words(plan, style_of(sys.stdout), session.title))
     sys.stdout.flush()
@@ -295,11 +300,6 @@ def _print_plan(
         session.fail(f"no plan: {plan.message}")
     elif plan.ending.reason is Reason.INTERRUPTED:
         session.fail("interrupted; the plan is the best one so far")
-
-
-def _print_time(session: Session, plan: Plan) -> None:
-    """Print, if the time limit ended the search, what it did not count."""
-    arguments, before = session.arguments, session.interruption.before
     if plan.ending.reason is Reason.TIME_LIMIT and not arguments.quiet:
         limit = arguments.time_limit
         session.fail(f"the time limit of {limit:g} s was reached; reading took {before:.1f} s before it")
@@ -343,13 +343,7 @@ def replan(session: Session) -> int:
         return INTERRUPTED
     finally:
         session.printer.close()
-    unsaved = None if saver is None else saver.finish(plan)
-    _print_plan(session, plan)
-    _print_time(session, plan)
-    if unsaved is not None:
-        raise unsaved
-    if saver is not None and plan.found:
-        session.say(f"The plan for the rest is saved in {arguments.out}.")
+    _hand_over(session, plan, saver)
     if arguments.rest is not None:
         session.say(f"The rest is written to {arguments.rest}, a problem file.")
     return _code(plan)

@@ -12,7 +12,7 @@ from shlex import quote
 from typing import Any
 
 from hcssp.checker import Certificate, Verdict
-from hcssp.contract.plan import ProcedurePlan
+from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.contract.proof import FileClaim
 from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
 from hcssp.procedure import HCSSP
@@ -206,38 +206,28 @@ def certificate_document(path: Path, interval: tuple[float, float] | None) -> di
     }
 
 
-def certificate_in_words(
-    path: Path,
-    interval: tuple[float, float] | None,
-    searched: float,
-    asked: str,
-    problem: HCSSP,
-    policies: str = "deterministic",
-) -> str:
+def certificate_in_words(path: Path, interval: tuple[float, float] | None, plan: Plan, asked: str) -> str:
     """What a certificate proves, and how to check it.
 
     Parameters
     ----------
     path, interval
         Where it is, and the interval that it proves; None if there is none.
-    searched
-        The lower bound of the search.
+    plan
+        What the search found.
     asked
         The problem on a command line.
-    problem
-        The same.
-    policies
-        Among which policies the best was wanted.
     """
     if interval is None:
         return f"No certificate is written to {path}: nothing was proven."
-    lower, upper = interval
+    problem, searched, (lower, upper) = plan.problem.procedure, plan.lower_bound, interval
     aim = Aim.of(problem)
     primary = an_expected(aim.name)
     if lower == inf:
         proven = "no plan keeps the bounds"
     elif isfinite(upper) and not aim.greatest:
-        proven = f"the best {policies} plan has {primary} {in_unit(problem, aim.name, between(lower, upper))}"
+        figure = in_unit(problem, aim.name, between(lower, upper))
+        proven = f"the best {plan.policies} plan has {primary} {figure}"
     else:
         least = in_unit(problem, aim.name, worse_than(aim, lower))
         proven = f"no plan that keeps the bounds has {primary} {least}"
