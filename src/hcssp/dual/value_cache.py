@@ -28,7 +28,7 @@ import numpy as np
 
 from hcssp.cssp.arrays import by_column
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
-from hcssp.dual.oracle import CLEARLY_VISITED, estimated_rounding, own_bytes
+from hcssp.dual.oracle import CLEARLY_VISITED, PolicyPoint, estimated_rounding
 from hcssp.dual.prediction import DEFAULT_PREDICTION, PlanChanges, plan_changes
 from hcssp.dual.small_lp import SmallLP
 from hcssp.ssp.policy_evaluation import System
@@ -83,7 +83,7 @@ DEFAULT_PARAMETERS = PlannerParameters()
 """The parameters unless others are given."""
 
 
-class ActivityPlan:
+class ActivityPlan(PolicyPoint):
     """A policy of one activity and its exact expected costs.
 
     Parameters
@@ -109,13 +109,18 @@ class ActivityPlan:
         costs: FloatArray | None = None,
         dead: BoolArray | None = None,
     ) -> None:
-        self.rows = rows
+        self._rows = rows
         self.values = values
-        self.costs: FloatArray = system.balance.initial @ values if costs is None else costs
+        self.costs = system.balance.initial @ values if costs is None else costs
         self.dead = dead
         self._system = system
         self._changes: dict[tuple[int, bool], PlanChanges] = {}
         self._entered: dict[int, FloatArray] = {}
+
+    @property
+    def rows(self) -> IntArray:
+        """A row for each live state."""
+        return self._rows
 
     @cached_property
     def visits(self) -> FloatArray:
@@ -138,11 +143,6 @@ class ActivityPlan:
     def rounding(self) -> FloatArray:
         """An estimate of the rounding errors of the costs."""
         return estimated_rounding(self.values, self.costs, float(self.visits.sum()))
-
-    @property
-    def nbytes(self) -> int:
-        """The memory that the plan's arrays take, about; it grows with those that are made when needed."""
-        return own_bytes(self)
 
     def changes(self, index: int, falls: bool) -> PlanChanges:
         """The first changes of the plan as the price of a cost falls, or rises, from where it is optimal."""

@@ -20,7 +20,7 @@ import numpy as np
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.ascent import maximise
-from hcssp.dual.oracle import Minimum, Oracle, PolicyPoint
+from hcssp.dual.oracle import Minimum, Oracle
 from hcssp.dual.value_cache import ActivityPlan, ValueBounds
 from hcssp.numerics import is_feasible, tolerated
 from hcssp.ssp.scalar_problem import Region
@@ -112,7 +112,7 @@ class BudgetPlanner:
         if dual.infeasible:
             return nothing
         kept = [point for point in dual.points if is_feasible(point.costs, oracle.bounds)]
-        plan = min(kept, key=lambda point: float(point.costs[0])).plan if kept else None
+        plan = min(kept, key=lambda plan: float(plan.costs[0]), default=None)
         return Budgeted(plan, dual.bound, dual.prices[[index - 1 for index in self.counted]])
 
     def _planned(self, weights: FloatArray) -> ValueBounds:
@@ -122,23 +122,7 @@ class BudgetPlanner:
         return answer
 
 
-class ActivityVertex(PolicyPoint):
-    """A plan of an activity as a policy point; its costs are the activity's own."""
-
-    def __init__(self, plan: ActivityPlan) -> None:
-        self.plan = plan
-        self.costs = plan.costs
-
-    @property
-    def rows(self) -> IntArray:
-        return self.plan.rows
-
-    @property
-    def visits(self) -> FloatArray:
-        return self.plan.visits
-
-
-class BudgetOracle(Oracle[ActivityVertex]):
+class BudgetOracle(Oracle[ActivityPlan]):
     """The oracle of one activity under limits, on top of what its planner knows already.
 
     Parameters
@@ -156,7 +140,7 @@ class BudgetOracle(Oracle[ActivityVertex]):
         self._budget = budget
 
     def minimise(
-        self, weights: FloatArray, region: Region, precision: float = 0.0, near: ActivityVertex | None = None
-    ) -> Minimum[ActivityVertex] | None:
+        self, weights: FloatArray, region: Region, precision: float = 0.0, near: ActivityPlan | None = None
+    ) -> Minimum[ActivityPlan] | None:
         answer = self._budget.planner.plan(weights, region.forbidden)
-        return None if answer is None else Minimum(ActivityVertex(answer.plan), answer.lower)
+        return None if answer is None else Minimum(answer.plan, answer.lower)

@@ -481,9 +481,9 @@ def planned_in_turn(
         decided = ~own_rows
         decided[plan.rows] = False
         *_, dual = islice(ascend(oracle, Region(np.flatnonzero(decided))), parameters.max_turn_steps)
-        for point in dual.points:
-            if point.costs[0] < plan.costs[0] and within(budget.usage(point.plan), limits):
-                plan = point.plan
+        for found in dual.points:
+            if found.costs[0] < plan.costs[0] and within(budget.usage(found), limits):
+                plan = found
     return plan
 
 

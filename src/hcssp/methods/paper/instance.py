@@ -329,9 +329,7 @@ class Proof:
                 self.has_ended = True
                 break
             self.lower_bound = max(self.lower_bound, step.lower_bound)
-        found = self._search.queue.incumbent
-        if found is not None:
-            self.plan = found.plan
+        self.plan = self._search.queue.incumbent
 
 
 def _in_order(problem: HCSSP) -> tuple[tuple[int, ...], bool]:
