@@ -106,7 +106,7 @@ def test_the_least_use_is_certified(seed: int) -> None:
 def test_a_plan_from_rows_has_its_exact_costs() -> None:
     budget, _ = budget_of(7, (1,))
     plan = budget.unconstrained
-    assert budget.plan_from(plan.rows).costs == pytest.approx(plan.costs)
+    assert budget.planner.plan_from(plan.rows).costs == pytest.approx(plan.costs)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.cssp.model import FloatArray
 from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.ascent import maximise
 from hcssp.dual.oracle import Minimum, Oracle
@@ -98,10 +98,6 @@ class BudgetPlanner:
         if key not in self._answers:
             self._answers[key] = self._answer(limits)
         return self._answers[key]
-
-    def plan_from(self, rows: IntArray) -> ActivityPlan:
-        """The policy that takes `rows` in the live states, with its exact costs."""
-        return self.planner.plan_from(rows)
 
     def _answer(self, limits: FloatArray) -> Budgeted:
         nothing = Budgeted(None, inf, np.zeros(len(limits)))

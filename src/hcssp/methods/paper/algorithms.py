@@ -223,7 +223,7 @@ def _stage_two(
     steps = stage_two(instance.ranking(activity, prices), prices, limits, iterations)
     counted = list(budget.counted)
     lower_bound, better = _best_of(steps, lambda costs: within(costs[counted], limits), bound, cost_of(plan))
-    return plan if better is None else budget.plan_from(better.rows), lower_bound
+    return plan if better is None else budget.planner.plan_from(better.rows), lower_bound
 
 
 def _best_of(

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from math import inf
+from math import inf, isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -161,10 +161,8 @@ class Instance:
         start from.
     has_cycles
         Whether an event can be come to again.
-    constraints
-        The constraints that have a finite bound.
     activities
-        A planner under limits for each activity; it counts what those constraints count.
+        A planner under limits for each activity; it counts what constraints with a finite bound count.
     edges
         The sides of an allocation box: pairs of an activity and one of its counted costs.
     proved, choices_proved
@@ -193,10 +191,9 @@ class Instance:
         self.procedure = self.oracle.procedure
         self.choice_costs = self.flattening.event_costs
         self.bounds = problem.bounds
-        self.constraints: tuple[int, ...] = tuple(np.flatnonzero(np.isfinite(self.bounds)).tolist())
         # For each activity the pairs of a constraint with a finite bound and the cost it counts.
         self.counts = [
-            [(j, index) for j, index in counted if j in self.constraints] for counted in self.oracle.counts
+            [(j, index) for j, index in counted if isfinite(self.bounds[j])] for counted in self.oracle.counts
         ]
         self.activities = [
             BudgetPlanner(planner, tuple(sorted({index for _, index in counted})))
