@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from graphlib import TopologicalSorter
 from itertools import pairwise
 from math import ceil
 from typing import Any
@@ -149,21 +150,17 @@ def _closing(count: int, edges: Sequence[tuple[int, int]]) -> list[bool]:
 
 def _layers(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     """The longest way to each node; a node with successors only far below moves down to them."""
-    layer = [0] * count
-    for _ in range(count):
-        moved = False
-        for tail, head in edges:
-            if layer[head] <= layer[tail]:
-                layer[head] = layer[tail] + 1
-                moved = True
-        if not moved:
-            break
-    leaving: dict[int, list[int]] = {}
-    entered = {head for _, head in edges}
+    entering: dict[int, list[int]] = {node: [] for node in range(count)}
+    leaving: dict[int, list[int]] = {node: [] for node in range(count)}
     for tail, head in edges:
-        leaving.setdefault(tail, []).append(head)
-    for node in sorted(leaving, key=lambda each: -layer[each]):
-        if node in entered and len(leaving[node]) == 1:
+        entering[head].append(tail)
+        leaving[tail].append(head)
+    order = [*TopologicalSorter(entering).static_order()]
+    layer = [0] * count
+    for node in order:
+        layer[node] = max((layer[tail] + 1 for tail in entering[node]), default=0)
+    for node in reversed(order):
+        if entering[node] and len(leaving[node]) == 1:
             layer[node] = layer[leaving[node][0]] - 1
     return layer
 

@@ -266,7 +266,7 @@ def draw_legend(figure: Any) -> None:
             Line2D([], [], label="start", **mark, **_START),
             Line2D([], [], label="goal", **mark, **_GOAL),
             Patch(label="hazard", **_HAZARD),
-            _arrow(),
+            Line2D([], [], label="heading", marker=">", color=_INK, linestyle="none", markersize=9),
             Patch(facecolor=_SHADE, label="visited often"),
             Patch(facecolor=_SHADE, alpha=0.25, label="visited seldom"),
         ],
@@ -274,17 +274,6 @@ def draw_legend(figure: Any) -> None:
         frameon=False,
         labelspacing=0.9,
     )
-
-
-def _arrow() -> Any:
-    """The sign of a heading: the one formula of all pictures."""
-    import matplotlib as mpl
-    from matplotlib.lines import Line2D
-
-    with mpl.rc_context({"text.parse_math": True}):
-        return Line2D(
-            [], [], marker=r"$\rightarrow$", color=_INK, linestyle="none", markersize=13, label="heading"
-        )
 
 
 def finish(axes: Any) -> None:

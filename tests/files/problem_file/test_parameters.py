@@ -129,7 +129,7 @@ def test_files_inside_see_the_parameters_around_them() -> None:
             "probability: '1 - locked' (-1 with locked = 2) is not a probability between",
         ),
         ({"slip": -1}, "ride.csv:2: probability: '1 - slip' (2 with slip = -1) is not a probability"),
-        ({"twice": -1}, "ride.csv:2: time: the parameter twice = -1 is not a number from 0"),
+        ({"twice": -1}, "ride.csv:2: time: the parameter twice = -1 is not a cost: a number from 0"),
         ({"fire": float("nan")}, "the parameter 'fire' is set to nan; give a finite number"),
         ({"fire": "much"}, "the parameter 'fire' is set to 'much'; give a finite number"),
         ({"fire": 10**400}, "give a finite number"),

@@ -109,15 +109,15 @@ def test_costs_that_agree_are_not_rounded(tmp_path: Path) -> None:
         (
             "bottom,0.5,1,2",
             "bottom,1.5,1,2",
-            "t.csv:2: probability: '1.5' is not a probability between 0 and 1",
+            "t.csv:2: probability: 1.5 is not a probability between 0 and 1",
         ),
         (
             "bottom,0.5,1,2",
             "bottom,nan,1,2",
             "t.csv:2: probability: 'nan' is not a probability between 0 and 1",
         ),
-        ("bottom,0.5,1,2", "bottom,0.5,-1,2", "t.csv:2: time: '-1' is not a number from 0"),
-        ("bottom,0.5,1,2", "bottom,0.5,1_0,2", "t.csv:2: time: '1_0' is not a number from 0"),
+        ("bottom,0.5,1,2", "bottom,0.5,-1,2", "t.csv:2: time: -1 is not a cost: a number from 0"),
+        ("bottom,0.5,1,2", "bottom,0.5,1_0,2", "t.csv:2: time: '1_0' is not a cost: a number from 0"),
         ("bottom,0.5,1,2", "bottom,0.4,1,2", "t.csv:2: probabilities sum to 0.9, not 1"),
         ("middle,wait", ",wait", "t.csv:3: state: a name must not be empty"),
         ("walk,bottom", "walk,botom", "t.csv:5: it leads to 'botom', which has no actions and is no goal"),

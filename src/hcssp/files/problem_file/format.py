@@ -58,7 +58,9 @@ def _take_amount(field: Field) -> float | None:
     value = _ANY_AMOUNT.take(field)
     if value is None or value >= 0.0 or (field.way and field.way[1] in field.parameters.capacities):
         return value
-    field.expected(COST.what, "; only a capacity can be given back")
+    given = field.value
+    shown = field.parameters.described(given) if isinstance(given, str) else field.shown
+    field.wrong(f"{shown} is not {COST.what}; only a capacity can be given back")
     return None
 
 

@@ -30,8 +30,7 @@ import csv
 import re
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
-from math import isnan, nan
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,16 +42,11 @@ from hcssp.cssp.product import Uses
 from hcssp.cssp.validation import capped, unknown_cost, unsound_rows, validated
 from hcssp.errors import HcsspError, InvalidProblem, did_you_mean, listed
 from hcssp.exchange import MODEL_SUFFIXES
-from hcssp.files.problem_file.arithmetic import (
-    NO_PARAMETERS,
-    ExpressionError,
-    Parameters,
-    looks_like_expression,
-)
-from hcssp.files.problem_file.document import Field
-from hcssp.files.problem_file.format import LARGEST_COST, Target
+from hcssp.files.problem_file.arithmetic import NO_PARAMETERS, Parameters
+from hcssp.files.problem_file.document import Field, Findings, Scalar, resolved
+from hcssp.files.problem_file.format import AMOUNT, PROBABILITY, Target
 from hcssp.files.problem_file.format import Table as WrittenTable
-from hcssp.files.problem_file.schema import name_problem
+from hcssp.files.problem_file.schema import NAMED, Form
 
 if TYPE_CHECKING:
     from hcssp.exchange.models import ExplicitModel
@@ -314,9 +308,6 @@ def label_text(label: Hashable) -> str:
 COLUMNS = ("state", "action", "next", "probability")
 
 
-_LONGEST_FIELD = 1000
-
-
 def read_csv_table(
     text: str,
     cost_names: tuple[str, ...],
@@ -347,8 +338,8 @@ def read_csv_table(
     columns = _columns(header[0], header[1], cost_names, wrong)
     if columns is None:
         return None
-    # Texts that come again and again are looked at once.
-    readers = [(name, at, cache(_reader(name, parameters))) for name, at in columns.items()]
+    sink = _Sink(wrong)
+    readers = [(name, at, _reader(name, sink, parameters)) for name, at in columns.items()]
     draft = TableDraft(cost_names, wrong)
     rows: dict[tuple[str, str], int] = {}
     free = [0.0] * len(cost_names)
@@ -365,13 +356,8 @@ def read_csv_table(
             wrong(line, "", f"{len(fields)} columns instead of {len(columns)}")
             unreadable = True
             continue
-        values: dict[str, Any] = {}
-        for name, at, read in readers:
-            try:
-                values[name] = read(fields[at])
-            except _Unreadable as error:
-                wrong(line, name, str(error))
-        if len(values) < len(readers):
+        values = {name: read(line, fields[at]) for name, at, read in readers}
+        if None in values.values():
             unreadable = True
             continue
         state, action = values["state"], values["action"]
@@ -391,26 +377,35 @@ def read_csv_table(
     return draft.model()
 
 
-class _Unreadable(Exception):
-    """A text cannot stand in a column; the message says why."""
+class _Sink(Findings):
+    """What is found wrong in a file beside the document."""
+
+    def __init__(self, wrong: Wrong) -> None:
+        super().__init__("")
+        self._wrong = wrong
+
+    def add(self, line: int, path: str, message: str, file: str | None = None) -> None:
+        """Note a mistake."""
+        self._wrong(line, path, message)
 
 
-def _reader(column: str, parameters: Parameters) -> Callable[[str], str | float]:
-    """What reads the texts of a column: names, probabilities or costs."""
+def _reader(column: str, sink: Findings, parameters: Parameters) -> Callable[[int, str], Any]:
+    """What reads the texts of a column; None, and the mistake noted, of one that is not sound."""
+    form: Form[Any] = NAMED if column in COLUMNS[:3] else PROBABILITY if column == COLUMNS[3] else AMOUNT
+    # Texts that come again and again are looked at once.
+    known: dict[str, Any] = {"": 0.0} if form is AMOUNT else {}
 
-    def name(text: str) -> str:
-        problem = name_problem(text.strip())
-        if problem is not None:
-            raise _Unreadable(problem)
-        return text.strip()
+    def read(line: int, text: str) -> Any:
+        text = text.strip()
+        if text not in known:
+            node = Scalar(text if form is NAMED else resolved(text), line, text, line)
+            value = form.read(Field(node, (None, column), line, sink, parameters))
+            if value is None:
+                return None
+            known[text] = value
+        return known[text]
 
-    if column in COLUMNS[:3]:
-        return name
-    if column == "probability":
-        return partial(_number, 0.0, 1.0, "a probability between 0 and 1", parameters)
-    least = -LARGEST_COST if column in parameters.capacities else 0.0
-    cost = partial(_number, least, LARGEST_COST, f"a number from 0 to {LARGEST_COST:g}", parameters)
-    return lambda text: cost(text) if text else 0.0
+    return read
 
 
 def _lines(text: str, wrong: Wrong) -> Iterator[tuple[int, list[str]]]:
@@ -447,24 +442,6 @@ def _columns(
     for name, why in mistakes:
         wrong(line, name, why)
     return None if mistakes else columns
-
-
-def _number(least: float, most: float, what: str, parameters: Parameters, given: str) -> float:
-    """A number from `least` to `most`, perhaps computed."""
-    text = given.strip()
-    shown = f"{text[:60]!r}"
-    try:
-        value = float(text) if len(text) < _LONGEST_FIELD and "_" not in text else nan
-    except ValueError:
-        value = nan
-    if isnan(value) and looks_like_expression(text):
-        try:
-            value, shown = float(parameters.evaluate(text)), parameters.described(text)
-        except ExpressionError as error:
-            raise _Unreadable(f"{shown} is not {what}: {error}") from error
-    if least <= value <= most:
-        return value
-    raise _Unreadable(f"{shown} is not {what}")
 
 
 def read_drn_table(text: str, cost_names: tuple[str, ...], wrong: Wrong, most: int) -> TableModel | None:
