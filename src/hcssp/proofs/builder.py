@@ -181,6 +181,8 @@ class ProofBuilder:
         self.layout, self.randomised = proposed_layout(problem), randomised
         if randomised:
             self.layout.unit = Fraction(0)
+        # A C-SSP is the only activity of its procedure, behind the choice to run it.
+        self._first_row = int(self.layout.flattening.row_start[-1] - problem.row_start[-1])
         counted = [cost for each in self.layout.procedure.constraints for cost in each.counts.values()]
         self._adds_weights = len(self.layout.bounds) > 1 or 0 in counted
         self.potentials = PotentialStore(self.layout)
@@ -194,15 +196,15 @@ class ProofBuilder:
 
     def problem_row(self, row: int) -> int:
         """The flat row of a row of the problem: of the flattened procedure, or of a C-SSP."""
-        return self.flat_row(0, row) if isinstance(self._problem, CSSP) else row
+        return self._first_row + row
 
     def flat_values(self, values: FloatArray) -> FloatArray:
         """The values of all flat states, from those of the states of the problem, see :meth:`problem_row`."""
-        if not isinstance(self._problem, CSSP):
+        if not self._first_row:
             return values
         # As a procedure, it begins in an event and ends in one; its goals are that end.
-        first = float(self._problem.initial @ np.nan_to_num(values))
-        return np.concatenate([[first, 0.0], values[~self._problem.goals]])
+        flat = self._problem.flat
+        return np.concatenate([[float(flat.initial @ np.nan_to_num(values)), 0.0], values[~flat.goals]])
 
     def add_potential(
         self, activity: int, weights: Sequence[float], values: npt.ArrayLike, forbidden: Iterable[int] = ()
@@ -351,13 +353,8 @@ class ProofBuilder:
         float
             What the best plan proven so far costs at most; ``inf`` if there is none.
         """
-        flat = np.array(rows, dtype=np.int64)
-        if isinstance(self._problem, CSSP):
-            # The start, where it begins, and the end come first; goals are the end.
-            own = flat[~self._problem.goals]
-            flat = np.concatenate([[0, NO_ROW], np.where(own == NO_ROW, NO_ROW, own + 1)])
-        further = tuple((self.problem_row(row), chance) for row, chance in extra)
-        found = proven_plan(self.layout, flat, self.layout.most, further)
+        policy = self._problem.policy(np.array(rows, dtype=np.int64), extra).procedure
+        found = proven_plan(self.layout, policy.rows, self.layout.most, policy.extra)
         if found is not None and found.upper_bound < self._plan.upper_bound:
             self._plan = found
         if found is not None and found.by_chance:
