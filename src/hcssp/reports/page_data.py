@@ -20,8 +20,9 @@ import re
 import time
 import zlib
 from base64 import b64encode
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby, zip_longest
 from math import ceil, floor, inf, isfinite, log10
 from typing import TYPE_CHECKING, Any
 
@@ -370,32 +371,14 @@ MAX_STEPS = 20_000
 _STEPS = {(0, -1): "0", (1, 0): "1", (0, 1): "2", (-1, 0): "3", (0, 0): "4"}
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
-    """One run.
-
-    Attributes
-    ----------
-    states
-        The flat states that are passed, events included; the last is the end unless the run was cut off.
-    costs
-        What leaving each of them costs, one line a state; nothing for the last.
-    finished
-        Whether it reached the end.
-    """
-
-    states: IntArray
-    costs: FloatArray
-    finished: bool
-
-    @property
-    def totals(self) -> FloatArray:
-        """The sum of each cost."""
-        return np.asarray(self.costs.sum(axis=0))
-
-
-def draw_runs(policy: ProcedurePolicy, count: int, seed: int = 0, max_steps: int = MAX_STEPS) -> list[Run]:
+def draw_runs(
+    policy: ProcedurePolicy, count: int, seed: int = 0, max_steps: int = MAX_STEPS
+) -> list[dict[str, Any]]:
     """Follow `policy` `count` times; the same seed gives the same runs.
+
+    A run has its legs, what every step costs, and the sums. A leg through a grid is its first cell and a
+    digit for each step: a position in :data:`hcssp.cssp.grid.DIRECTIONS`, or 4 for staying; one through a
+    table only its number of steps.
 
     Parameters
     ----------
@@ -410,64 +393,51 @@ def draw_runs(policy: ProcedurePolicy, count: int, seed: int = 0, max_steps: int
     """
     flattening = policy.problem.flattening
     walk = Walk(policy.problem, policy, count, seed)
-    chain, steps = walk.problem, walk.steps
-    states = np.full(count, flattening.start)
-    passed = [states]
-    paid = []
+    ways: list[list[int]] = [[flattening.start] for _ in range(count)]
+    paid: list[list[FloatArray]] = [[] for _ in range(count)]
     for under_way, taken in walk.go(max_steps):
-        states, costs = states.copy(), np.zeros((count, len(chain.costs)))
-        states[under_way] = steps.state[taken]
-        costs[under_way] = walk.costs(taken).T
-        passed.append(states)
-        paid.append(costs)
-    ways = np.array(passed)
-    # A line for every state on the way; the last one is left by no step.
-    spent = np.array([*paid, np.zeros((count, len(chain.costs)))])
-    runs = []
-    for run in range(count):
-        ended = np.flatnonzero(ways[:, run] == flattening.end)
-        way = ways[: ended[0] + 1 if len(ended) else len(ways), run]
-        runs.append(Run(way, spent[: len(way), run], bool(len(ended))))
-    return runs
+        reached = walk.steps.state[taken].tolist()
+        for run, state, costs in zip(under_way.tolist(), reached, walk.costs(taken).T, strict=True):
+            ways[run].append(state)
+            paid[run].append(costs)
+    return [_run(flattening, way, costs) for way, costs in zip(ways, paid, strict=True)]
 
 
-def run_data(flattening: Flattening, run: Run) -> dict[str, Any]:
-    """A run for a page: its legs, what every step costs, and the sums.
-
-    A leg through a grid is its first cell and a digit for each step: a position in
-    :data:`hcssp.cssp.grid.DIRECTIONS`, or 4 for staying; one through a table only its number of steps.
-    """
-    legs: list[dict[str, Any]] = []
-    events: list[int] = []
-    is_event = run.states < flattening.num_event_states
-    edges = np.flatnonzero(np.diff(np.concatenate([[True], is_event, [True]]).astype(np.int8)))
-    first_events = run.states[: edges[0]] if len(edges) else run.states
-    before = [int(flattening.event_states[state][0]) for state in first_events]
-    for begin, end in zip(edges[::2], edges[1::2], strict=True):
-        following = edges[edges > end][0] if np.any(edges > end) else len(run.states)
-        events = [int(flattening.event_states[state][0]) for state in run.states[end:following]]
-        legs.append(_leg(flattening, run.states[begin:end], run.states[end : end + 1], events))
-    aim = Aim.of(flattening.problem)
-    acting = run.costs[~is_event] @ aim.matrix.T
+def _run(flattening: Flattening, way: list[int], paid: list[FloatArray]) -> dict[str, Any]:
+    """A run, by the flat states that are passed and what leaving each of them but the last costs."""
+    aim, first = Aim.of(flattening.problem), flattening.num_event_states
+    # Events and the states of activities take turns.
+    before, *groups = ([*states] for _, states in groupby(way, lambda state: state < first))
+    pairs: Iterator[tuple[list[int], list[int]]] = zip_longest(groups[::2], groups[1::2], fillvalue=[])
+    acting = [cost for state, cost in zip(way, paid, strict=False) if state >= first]
+    inside = groupby(tuple((aim.matrix @ cost).tolist()) for cost in acting)
     return {
-        "before": before,
-        "legs": legs,
-        "costs": _run_lengths(acting),
-        "totals": [short(total) for total in aim.reported(run.totals)],
-        "finished": run.finished,
+        "before": _events(flattening, before),
+        "legs": [_leg(flattening, states, after) for states, after in pairs],
+        "costs": [[len([*equal]), *map(short, costs)] for costs, equal in inside],
+        "totals": [short(total) for total in aim.reported(sum(paid, np.zeros(aim.matrix.shape[1])))],
+        "finished": way[-1] == flattening.end,
     }
 
 
-def _leg(flattening: Flattening, states: IntArray, reached: IntArray, events: list[int]) -> dict[str, Any]:
+def _events(flattening: Flattening, states: list[int]) -> list[int]:
+    return [int(flattening.event_states[state][0]) for state in states]
+
+
+def _leg(flattening: Flattening, states: list[int], after: list[int]) -> dict[str, Any]:
+    """A way through an activity, by its flat states and those of the events after it."""
     activity = int(np.searchsorted(flattening.state_offset, states[0], side="right")) - 1
     cssp = flattening.problem.activities[activity].cssp
-    local = np.flatnonzero(~cssp.goals)[states - flattening.state_offset[activity]]
-    leg: dict[str, Any] = {"activity": activity, "events": events, "steps": len(states)}
+    leg: dict[str, Any] = {
+        "activity": activity,
+        "events": _events(flattening, after),
+        "steps": len(states),
+    }
     world = cssp.world
     if world is not None:
-        cells = world.cells[local]
-        if len(reached):
-            cells = np.vstack([cells, _goal_cell(flattening, activity, world, cells[-1], int(reached[0]))])
+        cells = world.cells[np.flatnonzero(~cssp.goals)[np.array(states) - flattening.state_offset[activity]]]
+        if after:
+            cells = np.vstack([cells, _goal_cell(flattening, activity, world, cells[-1], after[0])])
         moves = np.clip(np.diff(cells, axis=0), -1, 1).tolist()
         leg["cell"] = cells[0].tolist()
         leg["moves"] = "".join(_STEPS[column, row] for column, row in moves)
@@ -489,19 +459,6 @@ def _goal_cell(
         return last
     nearest: IntArray = cells[np.argmin(distances)]
     return nearest
-
-
-def _run_lengths(costs: FloatArray) -> list[list[float | int | None]]:
-    """Equal neighbours together: a count, then the costs."""
-    if not len(costs):
-        return []
-    changes = np.flatnonzero(np.any(np.diff(costs, axis=0) != 0.0, axis=1)) + 1
-    starts = np.concatenate([[0], changes])
-    counts = np.diff(np.concatenate([starts, [len(costs)]]))
-    return [
-        [int(count), *(short(cost) for cost in costs[start])]
-        for start, count in zip(starts, counts, strict=True)
-    ]
 
 
 MOST = 8
@@ -604,10 +561,8 @@ class PlanWriter:
     def write(self, plan: ProcedurePlan) -> dict[str, Any]:
         """A plan as data for the page."""
         problem, evaluation = plan.problem, plan.costs
-        flattening = problem.flattening
         costs = {name: evaluation.cost(name) for name in evaluation.cost_names}
         aim, claim = Aim.of(problem), plan.claim
-        drawn = draw_runs(plan.policy, self.runs, self.seed) if self.runs else []
         here = induced_chain(problem, plan.policy).costs
         to_go = np.nan_to_num(expected_remaining(problem, plan.policy), nan=0.0)
         figures = [aim.matrix @ here, aim.matrix @ to_go]
@@ -643,7 +598,7 @@ class PlanWriter:
                     "cells": [cells for _, cells in activities],
                 }
             ),
-            "runs": [run_data(flattening, run) for run in drawn],
+            "runs": draw_runs(plan.policy, self.runs, self.seed) if self.runs else [],
             "outlook": outlook_data(look_ahead(plan, self.samples, self.seed)) if self.samples > 1 else None,
             "influences": influence_data(plan) if self.sensitive else {},
         }

@@ -28,7 +28,6 @@ from hcssp.reports.page_data import (
     drawing_data,
     outlook_data,
     page_data,
-    run_data,
     varied_constraints,
 )
 from hcssp.reports.plan_text import Style, in_brief
@@ -174,8 +173,7 @@ def robust_answer(plan: Plan, within: float) -> Answer:
 def simulate_answer(plan: Plan, runs: int, seed: int, play: int) -> Answer:
     """The distribution of costs, and some runs step by step."""
     solved = plan.as_procedure()
-    drawn = draw_runs(solved.policy, play, seed) if play else []
-    listed = [run_data(solved.problem.flattening, run) for run in drawn]
+    listed = draw_runs(solved.policy, play, seed) if play else []
     return {"outlook": outlook_data(look_ahead(solved, runs, seed)), "runs": listed}
 
 
