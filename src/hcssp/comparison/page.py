@@ -64,11 +64,6 @@ def _known(name: str) -> MeasuredSolver | None:
         return None
 
 
-def _base(measurement: Measurement) -> str:
-    """The solver without its options."""
-    return measurement.solver.partition(":")[0]
-
-
 def _tolerance(*measurements: Measurement) -> float:
     """The relative error that some solvers together may have."""
     known = [_known(each.solver) for each in measurements]
@@ -119,7 +114,14 @@ def _denied(group: Mapping[str, Measurement]) -> Iterator[str]:
 
 
 COARSER = {"budget-allocation": 1e-3, "storm-deterministic": 1e-3}
-"""Methods that answer within this gap, and are compared with the time that ours takes to the same."""
+"""Methods that answer within this gap, unless they are asked for another, and are compared with the time that
+ours takes to the same."""
+
+
+def _coarse_gap(solver: str) -> float:
+    """The gap at which a solver's answer counts, if another than that at which it ends."""
+    base, _, options = solver.partition(":")
+    return 0.0 if "gap=" in options else COARSER.get(base, 0.0)
 
 
 def compared_seconds(measurement: Measurement) -> float | None:
@@ -127,7 +129,7 @@ def compared_seconds(measurement: Measurement) -> float | None:
     solver = _known(measurement.solver)
     if solver is not None and not solver.deterministic:
         return measurement.randomised_seconds if measurement.status == "optimal" else None
-    done = measurement.proved or measurement.gap <= COARSER.get(_base(measurement), 0.0)
+    done = measurement.proved or measurement.gap <= _coarse_gap(measurement.solver)
     return measurement.seconds if done else None
 
 
@@ -148,11 +150,11 @@ def ratio(ours: Measurement | None, measurement: Measurement) -> str:
         return {"missing": "–", "unsupported": "no", "failed": "failed"}[measurement.status]
     solver = _known(measurement.solver)
     randomised = solver is not None and not solver.deterministic
-    reference = None
+    reference, coarse = None, _coarse_gap(measurement.solver)
     if ours is not None and randomised:
         reference = ours.randomised_seconds
-    elif ours is not None and _base(measurement) in COARSER:
-        reference = seconds_to(ours, COARSER[_base(measurement)])
+    elif ours is not None and coarse > 0.0:
+        reference = seconds_to(ours, coarse)
     elif ours is not None:
         reference = compared_seconds(ours)
     theirs = compared_seconds(measurement)
@@ -280,32 +282,32 @@ def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
     return low, middle, high
 
 
-def spread_table(measurements: Sequence[Measurement]) -> list[list[str]]:
-    """What repeated runs did, a line for each problem and solver: medians, and quartiles behind them.
+def spread_rows(solvers: Mapping[str, Sequence[Measurement]]) -> list[list[str]]:
+    """What repeated runs on a problem did, a line for each solver: medians, and quartiles behind them.
 
     A run without a plan, or without that gap, in time is slower than all that have it.
     """
     coarse = max(COARSER.values())
-    head = [
-        "problem: solver",
-        "answered",
-        "plans",
-        "first plan",
-        f"gap of {100 * coarse:g}%",
-        "gap at the end",
-    ]
-    rows = [head]
+    rows = [["solver", "answered", "plans", "first plan", f"gap of {100 * coarse:g}%", "gap at the end"]]
+    for solver, group in solvers.items():
+        answered = sum(compared_seconds(each) is not None for each in group)
+        first, close = [each.first for each in group], [seconds_to(each, coarse) for each in group]
+        row = [solver, f"{answered} of {len(group)}", f"{len(group) - first.count(None)} of {len(group)}"]
+        for found in (first, close):
+            seconds = [inf if value is None else value for value in found]
+            row.append(_spread(seconds, lambda value: f"{value:.2g} s", f"> {group[0].time_limit:g} s"))
+        gaps = [each.gap if each.gap < 1.0 else inf for each in group]
+        rows.append([*row, _spread(gaps, lambda value: f"{100 * value:.2g}%", "100%")])
+    return rows
+
+
+def spread_table(measurements: Sequence[Measurement]) -> list[list[str]]:
+    """The same for all problems, one below the other."""
+    rows: list[list[str]] = []
     for problem, solvers in repeated(measurements).items():
-        for solver, group in solvers.items():
-            answered = sum(compared_seconds(each) is not None for each in group)
-            first, close = [each.first for each in group], [seconds_to(each, coarse) for each in group]
-            row = [f"{problem}: {solver}", f"{answered} of {len(group)}"]
-            row.append(f"{len(group) - first.count(None)} of {len(group)}")
-            for found in (first, close):
-                seconds = [inf if value is None else value for value in found]
-                row.append(_spread(seconds, lambda value: f"{value:.2g} s", f"> {group[0].time_limit:g} s"))
-            gaps = [each.gap if each.gap < 1.0 else inf for each in group]
-            rows.append([*row, _spread(gaps, lambda value: f"{100 * value:.2g}%", "100%")])
+        head, *own = spread_rows(solvers)
+        rows = rows or [[f"problem: {head[0]}", *head[1:]]]
+        rows += [[f"{problem}: {solver}", *figures] for solver, *figures in own]
     return rows
 
 
@@ -417,7 +419,7 @@ def comparison_data(measurements: Sequence[Measurement]) -> dict[str, Any]:
         "problem": {"called": {}},
         "disagreements": disagreements(measurements),
         "ratios": ratio_table(first_runs(measurements) or measurements),
-        "spread": spread_table(measurements),
+        "spread": {problem: spread_rows(solvers) for problem, solvers in repeated(measurements).items()},
         "gaps": {
             problem: {solver: gap_over_time(runs) for solver, runs in solvers.items()}
             for problem, solvers in repeated(measurements).items()

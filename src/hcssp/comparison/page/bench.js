@@ -68,18 +68,19 @@ function drawProblem() {
 }
 
 function drawSpread() {
-  const [head, ...rows] = data.spread, problems = Object.keys(data.gaps);
+  const problems = Object.keys(data.gaps);
   byId("repeated").hidden = problems.length === 0;
   byId("ratios").hidden = problems.length > 0;
   if (!problems.length) return;
+  const chosen = state.repeated ?? problems[0], curves = data.gaps[chosen];
+  const [head, ...rows] = data.spread[chosen];
   byId("spread-table").replaceChildren(table(head, rows));
-  const curves = data.gaps[state.repeated ?? problems[0]];
   const depth = (gap) => Math.log10(Math.min(100, Math.max(100 * gap, 1e-4)));
   const times = Object.values(curves)[0].map(([time]) => Math.log10(time)), xTicks = [];
   for (let power = Math.ceil(times[0] - 1e-9); power <= times[times.length - 1]; power++) xTicks.push(power);
   const { picture, px, py } = frame(byId("spread"), { height: 320, x: [times[0], times[times.length - 1]], y: [-4.1, 2.1], xTicks, yTicks: [-4, -3, -2, -1, 0, 1, 2],
     xText: (tick) => `${10 ** tick} s`, yText: (tick) => `${10 ** tick}%`, xTitle: "seconds", yTitle: "proven gap" });
-  picture.setAttribute("aria-label", `The median gap over time, and its quartiles, for ${state.repeated ?? problems[0]}.`);
+  picture.setAttribute("aria-label", `The median gap over time, and its quartiles, for ${chosen}.`);
   for (const [solver, curve] of Object.entries(curves)) {
     const at = styleOf.get(solver), along = (column) => curve.map((point, step) => [px(times[step]), py(depth(point[column]))]);
     picture.append(svg("path", { class: `band s${at}`, d: `${polyline([...along(1), ...along(3).reverse()])}Z` }),
@@ -117,9 +118,12 @@ function drawGrowth() {
     kinds.set(kind, [...(kinds.get(kind) ?? []), dot]);
   }
   for (const joined of kinds.values()) {
-    if (joined.length < 2) continue;
-    const at = styleOf.get(joined[0].run.solver);
-    picture.append(svg("path", { class: `series thin s${at}`, "stroke-dasharray": DASHES[at], d: polyline(joined.sort((a, b) => a.x - b.x).map((dot) => [px(dot.x), py(dot.y)])) }));
+    // Of several problems of one size, the median.
+    const sizes = [...new Set(joined.map((dot) => dot.x))].sort((a, b) => a - b);
+    if (sizes.length < 2) continue;
+    const at = styleOf.get(joined[0].run.solver), median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
+    const line = sizes.map((size) => [px(size), py(median(joined.filter((dot) => dot.x === size).map((dot) => dot.y)))]);
+    picture.append(svg("path", { class: `series thin s${at}`, "stroke-dasharray": DASHES[at], d: polyline(line) }));
   }
   for (const { run, instance, x: across, y: up } of dots) {
     const shape = mark(styleOf.get(run.solver), px(across), py(up));
