@@ -1,4 +1,4 @@
-"""The ready-made problems of all domains in their large settings: time to a gap of 1e-3, nodes and states.
+"""The built-in problems of all domains in their large settings: time to a gap of 1e-3, nodes and states.
 
 A *unit* is the time of one sparse LU (scipy's ``splu``, as it comes) of the flat problem's system under its
 cheapest policy, in the same run. Every problem is solved in a process of its own, from a cold start; building

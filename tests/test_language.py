@@ -33,13 +33,21 @@ STANDARD_TERMS = {
     r"\btwins?\b|\bexchangeable\b": "identical, symmetric",
     r"\bof (his|her|one's) own\b|\bfor (his|her) want\b|\bfor want of\b": "without",
     r"\bat odds\b|\bit is said\b|\bspeaks? of\b": "with probabilities; is about, names",
+    r"\bto be had\b|\bcan be had\b|\bbest there is\b": "available; optimal",
+    r"\bcomes? there\b|\bblank sheet\b|\bwhatever is done\b": "reach; an empty problem; under every policy",
+    r"\bready-made\b|\ba fault of (hcssp|this)\b": "built-in; a bug in hcssp",
+    r"\bsays itself\b|\bsaid so\b|\bsays so\b|\bso says\b": "states; report",
 }
-WORD = {re.compile(pattern, re.IGNORECASE): instead for pattern, instead in STANDARD_TERMS.items()}
+# A line may end within an expression.
+WORD = {
+    re.compile(pattern.replace(" ", r"\s+"), re.IGNORECASE): instead
+    for pattern, instead in STANDARD_TERMS.items()
+}
 PAGES = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")})
 SOURCES = sorted(
     path
     for path in (ROOT / "src/hcssp").rglob("*")
-    if path.suffix in {".py", ".pyi", ".js", ".html", ".yaml", ".css"}
+    if path.suffix in {".py", ".pyi", ".js", ".html", ".yaml", ".css", ".txt"}
 )
 _FIELD = re.compile(r"\{[^{}]*\}")
 _CODE = re.compile(r"^( *)```.*?^\1```|`[^`\n]+`", re.MULTILINE | re.DOTALL)

@@ -1,4 +1,4 @@
-"""The page of the ready-made problems: sizes and parameters are filled in from the registry itself.
+"""The page of the built-in problems: sizes and parameters are filled in from the registry itself.
 
 A line ``{{ parameters NAME }}`` of the page becomes the size of that problem and a table of its parameters.
 """
@@ -39,5 +39,5 @@ def fill_in(text: str) -> str:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Fill in the page of the ready-made problems (an event of MkDocs)."""
+    """Fill in the page of the built-in problems (an event of MkDocs)."""
     return fill_in(markdown) if page.file.src_uri == PAGE else markdown

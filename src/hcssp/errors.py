@@ -96,7 +96,7 @@ class ImpossibleObservation(HcsspError):
 
 
 class DeadEnd(HcsspError):
-    """The goal cannot be reached with certainty from the start, whatever is done.
+    """No policy reaches the goal with certainty from the start.
 
     Attributes
     ----------

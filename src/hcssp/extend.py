@@ -2,7 +2,7 @@
 
 ``hcssp`` has the names that a user writes. Here are those that an extension needs: a solver, an oracle,
 workers, a certificate made by hand, annotations. They are imported when they are first used. All errors are
-in :mod:`hcssp.errors`, ready-made problems in :mod:`hcssp.scenarios`.
+in :mod:`hcssp.errors`, built-in problems in :mod:`hcssp.scenarios`.
 
 >>> from hcssp.extend import Oracle, Progress
 

@@ -1,4 +1,4 @@
-"""The parameters of ready-made problems: named numbers with a default, which the user may set otherwise.
+"""The parameters of built-in problems: named numbers with a default, which the user may set otherwise.
 
 >>> locked = Parameter("locked", 0.01, "the probability that a door is locked", 0, 1)
 >>> print(locked)
@@ -26,7 +26,7 @@ Number = int | float | Fraction
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number of a ready-made problem that can be set.
+    """A number of a built-in problem that can be set.
 
     Attributes
     ----------

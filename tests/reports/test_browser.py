@@ -153,7 +153,7 @@ def test_what_the_plan_is_sensitive_to_is_ringed_on_the_map(page: Browser, data:
     assert 0 < page.run(rings) <= len(places)
     assert page.run("document.querySelectorAll('#sensitivity-list li').length") == len(shown)
     assert shown[0]["words"] in text(page, "#sensitivity-list")
-    assert "expected damage would change" in text(page, "#sensitivity-help")
+    assert "Change of the expected damage" in text(page, "#sensitivity-help")
     set_control(page, "sensitivity", "", "change")
     assert page.run(rings) == 0
 

@@ -1,4 +1,4 @@
-"""What is written down about the ready-made problems is true, and what is promised of all of them holds."""
+"""What is written down about the built-in problems is true, and what is promised of all of them holds."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Exit codes, faults and interruptions.
 
-A fault of this program prints one line, and writes the details to a file that can be sent.
+A bug in hcssp prints one line, and writes the details to a file that can be sent.
 
 Ctrl-C, SIGTERM, SIGHUP and the time limit are ordinary ways to stop: what was found is kept and printed.
 

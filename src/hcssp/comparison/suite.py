@@ -65,16 +65,16 @@ def without_repeat(name: str) -> str:
 
 @dataclass(frozen=True)
 class Instance:
-    """A ready-made problem in one setting, or a problem file.
+    """A built-in problem in one setting, or a problem file.
 
     Attributes
     ----------
     domain
-        The name of the ready-made problem, or the file.
+        The name of the built-in problem, or the file.
     settings
         What its parameters, and its scale, are set to.
     repeat
-        Which repetition it is. A ready-made problem with a seed is another one in every repetition, and any
+        Which repetition it is. A built-in problem with a seed is another one in every repetition, and any
         other problem is the same.
     bounds
         Bounds instead of those of the problem, by name.
@@ -122,7 +122,7 @@ def suite(
     name
         ``small`` for one small setting of every domain, ``full`` for a small, the usual and a large one.
     domains
-        Only these, among them problem files; all ready-made problems if none is named.
+        Only these, among them problem files; all built-in problems if none is named.
     repeats
         How often each is solved; see :class:`Instance`.
     settings

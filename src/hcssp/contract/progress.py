@@ -488,12 +488,12 @@ def first_ending(criteria: Iterable[StopCriterion], progress: Progress) -> Endin
 
 
 def time_limit_of(criteria: Iterable[StopCriterion]) -> float:
-    """The shortest run time that any of the criteria allows; ``inf`` if none says so by its `time_limit`."""
+    """The shortest run time that any of the criteria allows; ``inf`` if none has a `time_limit`."""
     return min((float(getattr(each, "time_limit", inf)) for each in criteria), default=inf)
 
 
 def memory_limit_of(criteria: Iterable[StopCriterion]) -> float:
-    """The least memory that any of the criteria allows; ``inf`` if none says so by its `memory_limit`."""
+    """The least memory that any of the criteria allows; ``inf`` if none has a `memory_limit`."""
     return min((float(getattr(each, "memory_limit", inf)) for each in criteria), default=inf)
 
 

@@ -166,7 +166,7 @@ class Solver(Protocol):
 
 
 def as_chosen_by(solver: Solver, problem: HCSSP) -> HCSSP:
-    """The problem for the plans that `solver` looks for: its method ``choosing`` says so, if it has one.
+    """The problem for the plans that `solver` looks for, from its method ``choosing`` if it has one.
 
     Raises
     ------

@@ -627,7 +627,7 @@ def priced_part(part: ExpandedCSSP, weights: FloatArray, cost_to_go: FloatArray)
 
     **Problem.** In the part a state :math:`s` of the frontier ends everything for the costs :math:`h_k(s)`.
     Heuristics that know prices say more: under weights :math:`w^*` no policy pays less than :math:`H(s) \ge
-    w^* \cdot h(s)`. Wanted is a problem whose Lagrangian at :math:`w^*` says so, too.
+    w^* \cdot h(s)`. The result is a problem whose Lagrangian at :math:`w^*` has this bound, too.
 
     **Method.** Let :math:`s` have one action for every cost :math:`k` with :math:`w^*_k > 0`. It ends
     everything for :math:`h(s)` and, of that one cost, :math:`(H(s) - w^* \cdot h(s)) / w^*_k` more.

@@ -19,8 +19,8 @@ DRN, UMB = ".drn", ".umb"
 class Question:
     """What is asked about a model; by default as :func:`load_model` does.
 
-    `domain` is for PPDDL alone. A `property`, or one of `props`, says itself what is minimised and where it
-    ends, see :func:`hcssp.exchange.objectives.load_question`.
+    `domain` is for PPDDL alone. A `property`, or one of `props`, states its objective and its goal
+    itself, see :func:`hcssp.exchange.objectives.load_question`.
     """
 
     constants: Constants | None = None

@@ -134,7 +134,7 @@ def _asked(name: str | Path, parameters: Mapping[str, Number], question: Questio
     constants = dict(written_constants(str(name), question.constants)) | constants_of(parameters)
     if question.property is not None or question.props is not None:
         if question.minimise or question.goal or question.costs or question.give_up:
-            message = "a property says itself what counts; leave out minimise, goal, costs and give_up"
+            message = "a property states costs and goal itself; leave out minimise, goal, costs, give_up"
             raise InvalidProblem(f"{name}: {message}")
         from hcssp.exchange.objectives import load_question
 

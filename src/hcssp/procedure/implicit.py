@@ -15,12 +15,12 @@ state of the outline that it leads to. So a state is a pair: 0 and a flat state 
 of an activity, counted from 1, and the number of a state that was met in it. Functions of an activity that
 take many states at once get many at once.
 
-**Heuristics.** In the outline, let a stand-in cost what the activity's heuristic says at its start. Value
-iteration from nothing gives numbers :math:`V_k` that no policy's expected costs are below, whenever it is
-stopped, since an activity costs no less than its heuristic says and no exit is better than the best. In
-an activity, what its heuristic says and the least :math:`V_k` of the event states that it may lead to are to
-come. If the heuristics of the activities are consistent, then so are these: value iteration from below never
-promises more than one more step would.
+**Heuristics.** In the outline, each activity is replaced by one step that costs the activity's heuristic at
+its start. Value iteration from zero gives lower bounds :math:`V_k` on the expected costs of every policy,
+whenever it stops, since an activity costs at least its heuristic, and no exit has a lower value than the best
+exit. In an activity, the heuristic is the activity's heuristic plus the least :math:`V_k` of the event states
+that it may lead to. It is consistent if the heuristics of the activities are, because value iteration from
+below never exceeds its next iterate.
 
 >>> from hcssp.procedure.builder import ProcedureBuilder
 >>> from hcssp.procedure.model import Outcome

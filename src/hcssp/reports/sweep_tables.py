@@ -48,7 +48,7 @@ def sweep_point_line(sweep_axes: tuple[SweepAxis, ...], point: SweepPoint) -> st
 
 
 def _ends(point: SweepPoint) -> tuple[str, str]:
-    """The lower and the upper end of what is proven; without a plan, one of them says so."""
+    """The lower and the upper end of the proven interval; without a plan, one of them is a text."""
     greatest = point.reward_at_most is not None
     limit = "-" if not isfinite(point.limit) else (table_up if greatest else table_down)(point.limit)
     plan = "no plan" if not point.found else (table_down if greatest else table_up)(point.figure)

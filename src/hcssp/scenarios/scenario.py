@@ -1,4 +1,4 @@
-"""Ready-made problems by name, and what one is: a function with parameters, described without calling it."""
+"""Built-in problems by name, and what one is: a function with parameters, described without calling it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """A ready-made problem.
+    """A built-in problem.
 
     Attributes
     ----------
@@ -126,11 +126,11 @@ class Scenario:
 
 
 REGISTERED: dict[str, Scenario] = {}
-"""The ready-made problems whose modules have been imported, by name."""
+"""The built-in problems whose modules have been imported, by name."""
 
 
 def register(made: Scenario) -> None:
-    """Let a ready-made problem be found by its name."""
+    """Let a built-in problem be found by its name."""
     REGISTERED[made.name] = made
 
 

@@ -232,7 +232,7 @@ def shown_label(label: Hashable | None) -> str | list[int] | None:
 
 
 def observed(run: Run, given: Any) -> Any:
-    """What was observed; a text that stands for another label is that label."""
+    """Observation; a text that stands for another label is that label."""
     seen = label_of(given)
     if isinstance(seen, str):
         possible = run.possible()

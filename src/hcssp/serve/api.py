@@ -171,7 +171,7 @@ class NewRun(TypedDict):
 
 
 class Step(TypedDict):
-    """What was observed: a label (a cell is a list), how a choice turned out, what was measured."""
+    """Observation: a label (a cell is a list), how a choice turned out, what was measured."""
 
     observation: NotRequired[str | list[Any] | None]
     outcome: NotRequired[str | None]

@@ -250,7 +250,7 @@ class Session:
     key
         What it is called in addresses.
     text, is_json, revision, is_blank
-        The problem file, how often it was changed, and whether it began as a blank sheet.
+        The problem file, the number of its changes, and whether it began as an empty problem.
     used
         When it was used last, by ``time.monotonic()``.
     opening

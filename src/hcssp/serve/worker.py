@@ -162,7 +162,7 @@ class Desk:
         content: str | None,
         stops: Sequence[str],
     ) -> Answer:
-        """The text of a built-in problem, of a mission on the map of a robot fleet, or of a blank sheet."""
+        """The text of a built-in problem, a mission on the map of a robot fleet, or an empty problem."""
         if site is not None:
             return {"text": mission(read_site(site, content), stops)}
         if builtin is None:

@@ -122,7 +122,7 @@ def maximise(problem: AnyProblem, reward: str | Mapping[str, float]) -> AnyProbl
 
 
 def maximised_again(problem: CSSP | HCSSP, reward: Reward) -> CSSP | HCSSP:
-    """A part of a problem that maximises a reward, with what can be had in that part.
+    """A part of a problem that maximises a reward, with the largest reward in that part.
 
     What is missed of the reward is computed again, since a part begins elsewhere; bounds and names stay.
 

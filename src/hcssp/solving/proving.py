@@ -110,8 +110,8 @@ MOST_STATES = 40
 
 
 MOST_POLICIES = 4_000
-"""A problem is small if its procedure has no more flat states than this. Enumeration is given up after so
-many policies, partial ones among them; the largest problem takes about ten seconds."""
+"""A problem is small if its procedure has no more flat states than this. Enumeration stops after
+this number of policies, including partial ones; the largest problem takes about ten seconds."""
 
 
 Costs = list[Fraction]

@@ -20,7 +20,7 @@ Of a limit for each execution of a use, both are about the execution that is und
 :mod:`hcssp.procedure.rest`.
 
 **Warm start.** What the old plan does is the first plan for the rest, if it can be done and keeps what is
-left. If no better one is found in time it is kept, and the result says so (``plan.kept``). What is known
+left. If no better one is found in time it is kept, and ``plan.kept`` is true. What is known
 about activities that did not change is known.
 
 >>> from hcssp.scenarios import small_building

@@ -642,7 +642,7 @@ def _floats(numbers: Mapping[str, Number]) -> dict[str, float]:
 
 
 FORMAT = "hcssp-sweep-1"
-"""The first line of a file says so; it changes with what the lines hold."""
+"""The format in the first line of a file; it changes with the content of the lines."""
 
 
 def sweep_file(path: str | Path) -> Journal[str, SweepPoint]:

@@ -402,7 +402,7 @@ class SweepSystem:
 
 
 def layers_of(balance: Balance) -> Layers:
-    """The layers of a problem's states, whatever is done in them."""
+    """The layers of a problem's states under all actions."""
     return Layers(balance.graph, int(np.argmax(balance.initial)) if balance.num_live else 0)
 
 

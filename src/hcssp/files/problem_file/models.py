@@ -127,7 +127,7 @@ class Carried:
 
 @dataclass(frozen=True, eq=False)
 class Aim:
-    """A start or a goal, how probable it is as a start, and where the file says so."""
+    """A start or a goal, its probability as a start, and its place in the file."""
 
     target: Target
     probability: float
@@ -136,7 +136,7 @@ class Aim:
 
 @dataclass(frozen=True)
 class Ends:
-    """The cells or states where an activity starts and ends, and where the file says so."""
+    """The cells or states where an activity starts and ends, and their places in the file."""
 
     starts: dict[Any, float]
     goals: tuple[Any, ...]

@@ -177,7 +177,7 @@ def half_of_a_character(text: str) -> str | None:
 def text(
     what: str = "a text", problem: Callable[[str], str | None] = half_of_a_character, **limits: Any
 ) -> Form[str]:
-    """A text; `problem` says what is wrong with it, if anything, and `limits` says so to a schema."""
+    """A text; `problem` returns an error in it, if any, and `limits` are the same rules for a schema."""
 
     def take(field: Field) -> str | None:
         given = str(field.value)

@@ -105,7 +105,7 @@ function drawSensitivities() {
   select.replaceChildren(html("option", { value: "" }, "nothing: hide them"), ...found.map((name) => html("option", { value: name }, shortened(called(name), 60))));
   select.value = chosen;
   const shown = chosen ? known[chosen] : [];
-  byId("sensitivity-help").textContent = chosen ? `By how much the ${expectedOf(chosen)} would change if the figure were one percent of itself larger.` : "";
+  byId("sensitivity-help").textContent = chosen ? `Change of the ${expectedOf(chosen)} if the figure is one percent larger.` : "";
   byId("sensitivity-list").replaceChildren(...shown.map((sensitivity) => html("li", {}, sensitivity.words)));
   sheet.sensitivities = shown;
   sheet.draw();
@@ -175,9 +175,9 @@ function describe() {
   byId("space-film").hidden = !data.films.allocation;
   const grids = hasMap(data);
   byId("where-text").textContent = grids
-    ? `${data.sheet.map ? "The rooms as they stand." : "Every activity by itself: the problem does not say where its rooms are."} `
-      + "An arrow is where the plan heads from a cell; cells with stronger shading and larger arrows are visited more often. "
-      + (data.sheet.panels.some((panel) => panel.activities.length > 1) ? "Where several activities pass a cell, their visits are added up and the arrow is that of the busiest." : "")
+    ? `${data.sheet.map ? "The rooms at their positions." : "Every activity separately: the problem does not state the positions of its rooms."} `
+      + "Arrows are the actions of the plan; cells with stronger shading and larger arrows are visited more often. "
+      + (data.sheet.panels.some((panel) => panel.activities.length > 1) ? "If several activities use a cell, their visits are added, and the arrow is that of the most frequent one." : "")
       + (data.plans[data.reported].randomised ? " The plan is randomised: an arrow is the likeliest heading, and a cell says the probabilities." : "")
     : `${data.site.length ? "The site is above. " : ""}The activities of this problem have no map; their busiest states are listed below.`;
   byId("where").classList.toggle("without-map", !grids);
@@ -197,7 +197,7 @@ function describe() {
     compare();
   }
   if (data.curve) {
-    byId("trade-off-title").textContent = `What another bound on ${data.varied} would change`;
+    byId("trade-off-title").textContent = `Plans for other bounds on ${data.varied}`;
     byId("trade-off-text").textContent = `The smaller the bound on ${data.varied}, the ${greatest ? "lower" : "higher"} the expected ${primary}.`;
     byId("bounds").replaceChildren(...positions().map((value) => html("option", { value })));
   }

@@ -38,7 +38,7 @@ function drawCurve(hosts, current, choose) {
     picture.append(svg("circle", { class: `point${index === current ? " current" : ""}${plan.finished ? "" : " unfinished"}`, cx: x, cy: py(plan.own), r: index === current ? 7 : 5,
       onclick: () => choose(index) }, svg("title", {}, label)));
   });
-  hosts.caption.textContent = "Circles are the plans of this page, the full one is the plan that is shown; a whisker reaches to what is proven. "
+  hosts.caption.textContent = "Circles are the plans of this page; the filled circle is the plan that is shown. Whiskers end at the proven bound. "
     + (data.plans.every((plan) => plan.finished) ? "" : "Pale circles are plans of searches that were stopped early: a better plan may exist within the whisker. ") + (curve.breakpoints.length > 1 ? `No plan lies ${worse} the broken line${curve.exact ? ", which randomised policies reach" : ""}.` : "");
   const rows = data.plans.map((plan, index) => {
     const row = [html("span", {}, amount(name, plan.bounds[name]) + (index === data.reported ? " (reported)" : "")), isChance(name) ? amount(name, plan.costs[name], figure) : beside(plan.costs[name], plan.bounds[name]), figure(plan.own),
@@ -92,7 +92,7 @@ function drawHistory(hosts, history, word, height = 260) {
   if (over.length) picture.append(svg("text", { x, y: over[over.length - 1][1] - 8, "text-anchor": "end" }, label(over)));
   if (under.length) picture.append(svg("text", { x, y: under[under.length - 1][1] + 18, "text-anchor": "end" }, label(under)));
   hosts.caption.textContent = `The full line is ${greatest ? "what" : "the cost of"} the best plan found so far${greatest ? " has" : ""}, the dotted one the ${word} ${greatest ? "upper" : "lower"} bound. `
-    + (word === "proven" ? "The best possible deterministic plan lies in between, at every instant." : "So says the plan's file; it was not checked here.");
+    + (word === "proven" ? "The best deterministic plan is between the two lines at any time." : "The plan's file claims this; it was not checked.");
 }
 
 function drawOutlook(hosts, plan) {
@@ -191,6 +191,6 @@ function drawBudget(host, plan, name) {
       svg("text", { class: "plated", ...counted }, figures)));
   });
   if (bound !== null && bound > 0) picture.append(svg("text", { x: label + scale(bound) + (stacked ? 0 : 4), y: rows.length * line + 20, "text-anchor": stacked && scale(bound) < width / 2 ? "start" : "end" }, `bound: ${amount(name, bound)}`));
-  const rest = hidden ? html("p", { class: "help" }, `${rows.length ? `${hidden} more below 0.1% of the total` : "No activity uses any of it"}.`) : null;
-  return html("div", { class: "bars" }, html("p", {}, words), allocates ? html("p", {}, "Bars show what is used; dashed frames show what the method allocated, for all executions together.") : "", rows.length ? picture : all.length ? "" : html("p", {}, "No activity that is executed counts here."), rest ?? "");
+  const rest = hidden ? html("p", { class: "help" }, `${rows.length ? `${hidden} more below 0.1% of the total` : "No activity uses it"}.`) : null;
+  return html("div", { class: "bars" }, html("p", {}, words), allocates ? html("p", {}, "Bars show the use, and dashed frames the budget that the method allocated, for all executions together.") : "", rows.length ? picture : all.length ? "" : html("p", {}, "No executed activity counts here."), rest ?? "");
 }

@@ -69,7 +69,7 @@ function gapFilm(host, pictures) {
     const low = Math.min(...heights), room = Math.max(Math.max(...heights) - low, 1e-9 * (1 + Math.abs(low)));
     const { picture: chart, px, py, box } = frame(film.chart, { height: 380, x: [0, last], y: [low - 0.9 * room, low + 1.6 * room], xTitle: `price λ of ${picture.constraint}`,
       yTitle: `expected ${picture.cost} + λ (expected ${picture.constraint} − ${budget(picture)})`, yText: (tick) => figure(tick, room < 0.1 ? 4 : 2) });
-    chart.setAttribute("aria-label", "Policies as lines over the price of the bound; the words below say what is known at this step.");
+    chart.setAttribute("aria-label", "Policies as lines over the price of the bound; the text below describes this step.");
     // Lines leave the picture above and below.
     const ends = (line) => {
       const [left, right] = [at(line, 0), at(line, last)], [bottom, top] = [low - 0.9 * room, low + 1.6 * room];
@@ -111,7 +111,7 @@ function gapFilm(host, pictures) {
     return `${now[1] === null ? `Stage 1, at λ = ${figure(now[2], 3)}` : `Stage 2, π${now[1]}`}: a policy that costs ${figure(lines[now[0]][0])} and uses ${figure(lines[now[0]][1])}, which ${lines[now[0]][2] ? "keeps" : "breaks"} the bound of ${budget(picture)}. ${bounds}`;
   };
   const choose = (index) => { picture = pictures[index]; film.begin(picture.steps.length - 1); };
-  if (pictures.length > 1) host.append(html("p", { class: "controls pick" }, "Show ", chooser("What the picture is about", pictures.map((each, index) => (index ? `${each.name}, at most ${budget(each)}` : "the whole")), 0, choose)));
+  if (pictures.length > 1) host.append(html("p", { class: "controls pick" }, "Show ", chooser("Subject of the picture", pictures.map((each, index) => (index ? `${each.name}, at most ${budget(each)}` : "the whole")), 0, choose)));
   const film = filmOf(host, "closing the gap", draw);
   host.append(legendOf([["dual", "the least of all: the dual"], ["policy kept", "keeps the bound"], ["policy broken", "breaks it"], ["floor-line", "lower bound"], ["incumbent-line", "incumbent"]]));
   choose(0);
@@ -141,7 +141,7 @@ function spaceFilm(host, space) {
     const place = (axis) => (tick) => given(Number((tick ** 3).toPrecision(6)));
     const { picture: chart, px, py } = frame(film.chart, { height: 420, x: [0, root(wide)], y: [0, root(high)], xTicks: marks(wide).map(root), yTicks: marks(high).map(root), xText: place(across), yText: place(up),
       xTitle: `${space.axes[across][1]} of an execution of ${space.axes[across][0]}`, yTitle: `${space.axes[up][1]} of an execution of ${space.axes[up][0]}` });
-    chart.setAttribute("aria-label", "Boxes of budgets of two activities; the words below say how many are open.");
+    chart.setAttribute("aria-label", "Boxes of budgets of two activities; the text below has the number of open boxes.");
     const known = boxes.slice(0, count).map((each, number) => ({ ...each, number, state: splitAt[number] < count ? "split" : (each.bound ?? Infinity) >= cutoff ? "pruned" : "open" }));
     const state = (name) => known.filter((each) => each.state === name).sort((one, other) => (other.bound ?? Infinity) - (one.bound ?? Infinity));
     const drawBox = ({ number, bound, lower, upper }, name, shade = "") => {
@@ -157,7 +157,7 @@ function spaceFilm(host, space) {
     if (best) chart.append(starAt(px(root(best[3][across])), py(root(best[3][up])), 9));
     const floor = Math.min(...open.map(({ bound }) => bound), cutoff);
     return `${count} of ${space.count} boxes: ${known.filter((each) => each.state === "split").length} split, ${pruned.length} pruned, ${open.length} open. `
-      + `${Number.isFinite(floor) ? `The least bound of what is open is ${roundedDown(floor)}` : "Nothing is proven yet"}, ${best ? `the incumbent costs ${roundedUp(best[1])}` : "there is not an incumbent"}.`;
+      + `${Number.isFinite(floor) ? `The least bound of the open boxes is ${roundedDown(floor)}` : "Nothing is proven yet"}, ${best ? `the incumbent costs ${roundedUp(best[1])}` : "there is not an incumbent"}.`;
   };
   const names = space.axes.map(([activity, cost]) => `${activity}: ${cost}`);
   const choose = (change) => (index) => { change(index); film.go(film.step); };

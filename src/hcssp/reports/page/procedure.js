@@ -130,5 +130,5 @@ function drawProcedure(hosts, plan, selected, { choose, open, about = null }) {
     });
   hosts.choices.replaceChildren(rows.length
     ? table(["at the event", ...(conditional ? [{ text: true, content: "when" }] : []), { text: true, content: "the plan chooses" }, { text: true, content: "rather than" }, "expected"], rows)
-    : html("p", {}, "At every event that is reached there is only one choice."));
+    : html("p", {}, "Every reached event has only one choice."));
 }

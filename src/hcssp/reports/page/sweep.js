@@ -102,7 +102,7 @@ function drawHeat() {
 
 function drawLines() {
   byId("lines").hidden = varied.length === 0;
-  byId("lines-text").textContent = "Everything else stays as the sliders say. Circles are the plans found, the full one is the combination that is shown; a whisker reaches to what is proven.";
+  byId("lines-text").textContent = "All other values are those of the sliders. Circles are the plans found; the filled circle is the combination that is shown. Whiskers end at the proven bound.";
   byId("charts").replaceChildren(...varied.map(() => html("figure", {}, html("div", { class: "chart" }))));
   varied.forEach((axis, number) => {
     const host = byId("charts").children[number].children[0];

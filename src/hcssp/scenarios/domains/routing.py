@@ -8,7 +8,7 @@ probability of a collision is bounded, by default with 0.01.
 
 A basin is a :class:`MovingGrid`, a grid on which something moves by chance. A state is a cell and a *mode*,
 which says where everything else is. The modes change by a Markov chain
-:math:`M` of their own, whatever is done:
+:math:`M`, which do not depend on the actions:
 
 .. math:: P(c', m' \mid c, m, a) = P(c' \mid c, a)\, M(m' \mid m).
 

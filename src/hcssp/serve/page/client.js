@@ -59,7 +59,7 @@ export class Session {
     events.addEventListener("run", () => this.on.run());
     events.addEventListener("worker", json(({ words }) => this.on.words(words)));
     events.addEventListener("saved", json(({ file }) => this.on.words(`Saved as ${file}.`)));
-    events.addEventListener("closed", () => { events.close(); this.on.words("The server closed this session; it is saved. Reload the page to go on."); });
+    events.addEventListener("closed", () => { events.close(); this.on.words("The server saved and closed this session. Reload the page to continue."); });
   }
 
   // What another window did; an edit of this one is answered anyway.
@@ -153,7 +153,7 @@ export async function unpackedText(packed) {
   const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw")).getReader(), parts = [];
   for (let size = 0, part = await reader.read(); !part.done; part = await reader.read()) {
     size += part.value.length;
-    if (size > MOST_TEXT) throw new Error("The link holds more than a small problem.");
+    if (size > MOST_TEXT) throw new Error("The problem in the link is too large.");
     parts.push(part.value);
   }
   return new TextDecoder().decode(await new Blob(parts).arrayBuffer());

@@ -32,7 +32,7 @@ const TOOLS = [["look", "Look"], ["wall", "Wall"], ["floor", "Floor"], ["hazard"
 // app: document(), edit(operations, words), say(words), corners(), costs()
 export function drawTools(host, app, painter) {
   const file = app.document(), rooms = edits.roomsOf(file);
-  if (!file) { redraw(host, html("p", { class: "help" }, "The text cannot be read as a problem; repair it under “Text”, and drawing goes on.")); return; }
+  if (!file) { redraw(host, html("p", { class: "help" }, "The text is not a valid problem; correct it under “Text” to continue drawing.")); return; }
   const again = () => { drawTools(host, app, painter); painter.draw(); };
   const found = rooms.find(({ name }) => name === painter.name) ?? rooms[0], room = found ? new edits.Room(file, found) : null;
   painter.name = found?.name ?? null;
@@ -47,12 +47,12 @@ export function drawTools(host, app, painter) {
   if (room && painter.tool === "place") parts.push(labelled("Called", entry(painter.place, (name) => { painter.place = name; }, { list: "place-names", "data-key": "place" })), html("datalist", { id: "place-names" }, Object.keys(room.places).map((value) => html("option", { value }))));
   parts.push(html("h3", {}, "Room"), html("div", { class: "row" },
     found ? choice(rooms.map(({ name }) => name), found.name, (name) => { painter.name = name; again(); }, { "aria-label": "Room", "data-key": "room" }) : html("p", { class: "help" }, "There is no room yet."),
-    button("Add a room", () => { app.edit(edits.addRoom(file, app.corners()), "A room was added; it is run last, before the end."); }),
+    button("Add a room", () => { app.edit(edits.addRoom(file, app.corners()), "A room was added; the procedure runs it last."); }),
     rooms.length > 1 ? button("Remove", () => app.edit(edits.removeRoom(file, found), `${found.name} was removed.`), { "data-key": "remove room" }) : null));
   if (room) {
     const size = (words, value, resize) => labelled(words, entry(value, (text) => { const count = Math.round(Number(text)); if (count >= 1 && count <= 200) app.edit(resize(count), `${room.name} has another size.`); else app.say("A room has 1 to 200 cells along a side."); }, { type: "number", min: 1, max: 200, "data-key": words }));
     parts.push(html("div", { class: "row" }, size("columns", room.width, (count) => new edits.Room(file, found).resized(file, count, room.height)), size("rows", room.height, (count) => new edits.Room(file, found).resized(file, room.width, count))),
-      html("p", { class: "help" }, room.users.length ? `Activities here: ${room.users.map(({ name }) => name).join(", ")}.` : "No activity is here yet.", room.drawn ? "" : " The room is stated by rectangles; painting makes a map of them."),
+      html("p", { class: "help" }, room.users.length ? `Activities here: ${room.users.map(({ name }) => name).join(", ")}.` : "There is no activity in this room.", room.drawn ? "" : " The room is stated by rectangles; painting makes a map of them."),
       found.path[0] === "models" ? button("Add an activity here", () => {
         const name = edits.freeName(`cross ${room.name}`, Object.keys(file.activities ?? {}));
         app.edit([{ op: "set", path: ["activities", name], value: { model: room.name, start: [1, 1], goal: [room.width, room.height] } }], `${name} was added; choose it under “Procedure” to run it.`);
@@ -73,7 +73,7 @@ function hazardForm(room, app, painter, again) {
     painter.letter === null ? html("p", { class: "help" }, "This room has no hazard yet.") : radios("hazard", Object.entries(room.hazards).map(([letter, meaning]) => [letter, hazardName(meaning), swatch(letter)]), painter.letter, (letter) => { painter.letter = letter; again(); }, "Kind of hazard"),
     chosen ? html("div", { class: "row" }, costs.map((name) => labelled(name, entry(chosen[name], (text) => {
       const { [name]: _, ...rest } = chosen;
-      put(painter.letter, text === "" ? rest : { ...rest, [name]: typed(text) }, "The hazard costs something else.");
+      put(painter.letter, text === "" ? rest : { ...rest, [name]: typed(text) }, "The costs of the hazard were changed.");
     }, { "data-key": `hazard ${name}` })))) : null,
     button("Add a hazard", () => {
       const letter = room.letterFor({ [costs[1] ?? costs[0]]: 1 });
@@ -85,10 +85,10 @@ function hazardForm(room, app, painter, again) {
 // The procedure: one event at a time, with its choices, and chance where a choice has several outcomes.
 export function drawProcedureForm(host, app, view) {
   const file = app.document();
-  if (!file) { redraw(host, html("p", { class: "help" }, "The text cannot be read as a problem; repair it under “Text”.")); return; }
+  if (!file) { redraw(host, html("p", { class: "help" }, "The text is not a valid problem; correct it under “Text”.")); return; }
   const again = () => drawProcedureForm(host, app, view);
   if (!file.procedure) {
-    redraw(host, html("p", {}, "This problem has one activity and needs no procedure."), button("Make a procedure", () => app.edit(edits.withProcedure(file), "There is a procedure now.")));
+    redraw(host, html("p", {}, "This problem has one activity and needs no procedure."), button("Make a procedure", () => app.edit(edits.withProcedure(file), "A procedure was made.")));
     return;
   }
   const { procedure } = file, events = edits.eventsOf(file), activities = Object.keys(file.activities ?? {});
@@ -98,7 +98,7 @@ export function drawProcedureForm(host, app, view) {
   const parts = [html("div", { class: "row" }, choice(events, event, (name) => { view.event = name; again(); app.chosen(); }, { "aria-label": "Event", "data-key": "event" }),
     button("Add an event", () => { const name = edits.freeName("event", events); view.event = name; app.edit(edits.addEvent(file, name), `${name} was added.`); })),
   html("div", { class: "row" }, labelled("Name", entry(event, (name) => {
-    if (!name || events.includes(name)) { app.say("An event needs a name of its own."); again(); return; }
+    if (!name || events.includes(name)) { app.say("This name is already used by another event."); again(); return; }
     view.event = name;
     app.edit(edits.renameEvent(file, event, name), `${event} is called ${name}.`);
   }, { "data-key": "name", size: 18 })),
@@ -129,7 +129,7 @@ export function drawProcedureForm(host, app, view) {
 // Numbers by where they stand; long lists are made when they are opened.
 export function drawFigures(host, app, open = new Set(["Parameters"])) {
   const file = app.document();
-  if (!file) { redraw(host, html("p", { class: "help" }, "The text cannot be read as a problem.")); return; }
+  if (!file) { redraw(host, html("p", { class: "help" }, "The text is not a valid problem.")); return; }
   const limits = Object.entries(file.constraints ?? {}), costs = app.costs();
   const row = ({ path, label, value }) => labelled(label, entry(value, (text) => app.edit([{ op: "set", path, value: typed(text) }], `${label} is ${text}.`), { "data-key": path.join("/") }));
   const groups = edits.figureGroups(file).map(({ title, figures }) => {
@@ -140,8 +140,8 @@ export function drawFigures(host, app, open = new Set(["Parameters"])) {
     return details;
   });
   const free = costs.filter((name) => !(name in (file.constraints ?? {})));
-  redraw(host, labelled("Name", entry(file.name, (text) => app.edit([{ op: "set", path: ["name"], value: text }], "The problem has a name."), { "data-key": "name", size: 20 })),
-    html("div", { class: "row" }, labelled("Costs, the first is minimised", entry(costs.join(", "), (text) => app.edit([{ op: "set", path: ["costs"], value: text.split(",").map((each) => each.trim()).filter(Boolean) }], "The costs were changed."), { "data-key": "costs", size: 24 }))),
+  redraw(host, labelled("Name", entry(file.name, (text) => app.edit([{ op: "set", path: ["name"], value: text }], "The name was changed."), { "data-key": "name", size: 20 })),
+    html("div", { class: "row" }, labelled("Costs (the first is minimised)", entry(costs.join(", "), (text) => app.edit([{ op: "set", path: ["costs"], value: text.split(",").map((each) => each.trim()).filter(Boolean) }], "The costs were changed."), { "data-key": "costs", size: 24 }))),
     html("div", { class: "row" }, free.length ? button("Bound a cost", () => { const name = free.at(-1); app.edit([file.constraints ? { op: "set", path: ["constraints", name], value: { at_most: 10 } } : { op: "set", path: ["constraints"], value: { [name]: { at_most: 10 } } }], `${name} is bounded by 10.`); }) : null,
       limits.map(([name]) => button(`No bound on ${name}`, () => app.edit([{ op: "delete", path: limits.length === 1 ? ["constraints"] : ["constraints", name] }], `${name} is not bounded.`)))),
     file.parameters ? null : button("Add a parameter", () => app.edit([{ op: "set", path: ["parameters"], value: { p: 0.1 } }], "A parameter p was added.")), groups);

@@ -25,7 +25,7 @@ const session = new Session({
   run: () => { if (!operator.acting) attempt(async () => operator.take(await request("GET", `/sessions/${session.id}/run`))); },
   words: say,
   busy: (busy) => document.body.classList.toggle("busy", busy),
-  offline: (offline) => { document.body.classList.toggle("offline", offline); if (offline) say("The server does not answer; the page tries again."); else if (byId("status").textContent.startsWith("The server does not")) say(""); },
+  offline: (offline) => { document.body.classList.toggle("offline", offline); if (offline) say("The server does not answer; trying again."); else if (byId("status").textContent.startsWith("The server does not")) say(""); },
 });
 
 const app = {
@@ -40,7 +40,7 @@ const app = {
     if (editor.timer !== null || session.readsText) {
       // What was drawn belongs to a document that the text has left behind.
       editor.flush();
-      say("The text has just been changed; please do that again.");
+      say("The text has changed in the meantime; please repeat the edit.");
       drawDocument();
       return Promise.resolve();
     }
@@ -373,7 +373,7 @@ function saveDialog() {
       button("Download", () => attempt(async () => { say("One moment…"); save(name.value.split("/").at(-1), await fetched[what](), "text/plain"); say(`${words}: downloaded.`); }), { "data-key": `download ${what}` }),
       button("Save in the folder", () => attempt(async () => { const { file: written } = await session.post("/save", { what, file: name.value, replace: replace.checked, ...(what === "problem" ? {} : { plan: app.head().plan }) }); say(`Saved as ${written}.`); }), { "data-key": `save ${what}` }));
   }), replace = html("input", { type: "checkbox" });
-  redraw(dialog, html("h2", { id: "save-title" }, "Save"), rows, html("label", { class: "check" }, replace, " replace files that are there already"), html("p", { class: "help" }, "What is open here is kept by the server as well, and is there again after a restart."), button("Close", () => dialog.close()));
+  redraw(dialog, html("h2", { id: "save-title" }, "Save"), rows, html("label", { class: "check" }, replace, " replace files that are there already"), html("p", { class: "help" }, "The server also saves open problems, so they are available after a restart."), button("Close", () => dialog.close()));
   dialog.showModal();
 }
 
@@ -381,7 +381,7 @@ const LONGEST_LINK = 8000;
 async function copyLink() {
   const { text } = session.state, address = text.length > 40 * LONGEST_LINK ? null : `${location.origin}${location.pathname}#p=${await packedText(text)}`;
   if (!address || address.length > LONGEST_LINK) { say("The problem is too large for a link; save its file."); return; }
-  try { await navigator.clipboard.writeText(address); say("A link that holds the problem is on the clipboard."); } catch { prompt("A link that holds the problem:", address); }
+  try { await navigator.clipboard.writeText(address); say("A link with the problem was copied to the clipboard."); } catch { prompt("A link with the problem:", address); }
 }
 
 // ---- Controls ----

@@ -82,7 +82,7 @@ export class Painter {
       const count = new Set(kept.map(keyOf)).size, converted = room.drawn ? "" : ` The rectangles of ${room.name} are a map from now on.`;
       const operations = room.paint(kept, letter);
       if (operations.length) this.hooks.edit(operations, `${count === 1 ? "One cell" : `${count} cells`} of ${room.name}: ${this.meaning(room, letter)}.${converted}`);
-    } else if (!room.isIn(at)) this.hooks.say("That is outside of the room.");
+    } else if (!room.isIn(at)) this.hooks.say("This cell is outside of the room.");
     else if (this.tool === "place") this.hooks.edit(room.putPlace(this.place || "door", at), `${this.place || "door"} is at column ${at[0]}, row ${at[1]}.`);
     else {
       const user = room.users.find(({ name }) => name === this.user) ?? room.users[0];
@@ -120,7 +120,7 @@ export class Painter {
       if (spot.room.name !== this.name) this.hooks.choose(spot.room.name);
       if (BRUSHES.includes(this.tool) && this.shape === "rectangle" && !this.anchor) {
         this.anchor = this.cursor;
-        this.hooks.say("First corner; go to the other one and press space.");
+        this.hooks.say("First corner set; move to the opposite corner and press space.");
       } else this.dab();
     } else if (event.key === "Escape") {
       if (this.anchor) this.anchor = null;

@@ -21,7 +21,7 @@ export class Progress {
     for (const [id, key, least] of [["gap", "gap", 0], ["time-limit", "time_limit", 0.1]]) byId(id).addEventListener("change", () => {
       const value = evaluated(byId(id).value.trim());
       if (value >= least && Number.isFinite(value)) settings({ [key]: value });
-      else { app.say("That is no number for this."); this.showSettings(session.state.settings); }
+      else { app.say("This value is not a valid number here."); this.showSettings(session.state.settings); }
     });
   }
 
@@ -81,7 +81,7 @@ export class Bounds {
     const file = this.app.document(), host = byId("bounds");
     if (this.held) { this.update(); return; }
     const parameters = parametersOf(file), limits = Object.entries(file?.constraints ?? {});
-    if (!limits.length) { redraw(host, html("p", { class: "help" }, "There is none. Bound a cost under “Figures”.")); return; }
+    if (!limits.length) { redraw(host, html("p", { class: "help" }, "There are no bounds. Add one under “Figures”.")); return; }
     redraw(host, limits.map(([name, stated]) => {
       const isOdds = Boolean(stated?.probability), value = evaluated((stated?.probability ?? stated)?.at_most ?? Infinity, parameters), path = boundPath(name, stated);
       const used = this.app.plan()?.costs[name] ?? 0, known = this.ranges.get(name), shown = Number.isFinite(value) ? value : known ?? Math.max(1, used);
@@ -153,17 +153,17 @@ export class Questions {
 
   draw() {
     const plan = this.app.plan(), { app } = this;
-    if (!plan?.words?.length) { redraw(this.host, html("p", { class: "help" }, "Questions can be asked once there is a plan.")); return; }
+    if (!plan?.words?.length) { redraw(this.host, html("p", { class: "help" }, "Questions need a plan.")); return; }
     const events = data.problem.events.filter((_, event) => data.problem.choices.filter((each) => each.event === event).length > 1);
     const names = data.problem.constraints;
     redraw(this.host,
-      html("div", { class: "row" }, html("h3", {}, "Why?"), events.length ? choice([["", "choose an event"], ...events.map((each) => [each, each])], typeof this.where?.at === "string" ? this.where.at : "", (event) => { if (event) this.why(event, event); }, { "aria-label": "Why so at this event", "data-key": "why" }) : null, html("span", { class: "help" }, "or click a cell of the map, or an event")),
+      html("div", { class: "row" }, html("h3", {}, "Why?"), events.length ? choice([["", "choose an event"], ...events.map((each) => [each, each])], typeof this.where?.at === "string" ? this.where.at : "", (event) => { if (event) this.why(event, event); }, { "aria-label": "Explain this decision", "data-key": "why" }) : null, html("span", { class: "help" }, "or click a cell of the map, or an event")),
       html("div", { class: "row" }, button("Next best plans", () => this.ask("best", { count: 5 }, bestTable)),
         button("Robustness", () => this.ask("robust", {}, robustTable)),
         button("Simulate", () => this.ask("simulate", { runs: 2000, play: 24 }, (found) => { app.play(found.runs); return outlookOf(plan, found.outlook); }))),
       names.length ? html("div", { class: "row" }, button("Trade-off", () => this.ask("curve", { constraint: this.constraint ?? names[0], time_limit: 10 }, (found) => this.curve(found.page)), { "data-key": "curve" }),
         names.length > 1 ? choice(names, this.constraint ?? names[0], (name) => { this.constraint = name; }, { "aria-label": "The bound to vary", "data-key": "varied" }) : `of ${names[0]}`) : null,
-      this.asking ? html("p", { class: "help", role: "status" }, "Working on the answer…") : html("div", { class: "answer", role: "region", "aria-label": "Answer", "aria-live": "polite" }, this.answer ?? pricesOf(plan)));
+      this.asking ? html("p", { class: "help", role: "status" }, "Computing the answer…") : html("div", { class: "answer", role: "region", "aria-label": "Answer", "aria-live": "polite" }, this.answer ?? pricesOf(plan)));
     this.drawn?.();
   }
 
@@ -177,15 +177,15 @@ export class Questions {
       drawCurve(hosts, index, show);
     }, taken = html("p", {});
     this.drawn = () => { this.drawn = null; if (page.curve) show(page.reported); };
-    return page.curve ? [hosts.chart, taken, hosts.caption, html("details", {}, html("summary", {}, "As a table"), hosts.table)] : html("p", {}, "There is no other plan for another bound.");
+    return page.curve ? [hosts.chart, taken, hosts.caption, html("details", {}, html("summary", {}, "As a table"), hosts.table)] : html("p", {}, "Other bounds do not change the plan.");
   }
 }
 
-const pricesOf = (plan) => (plan.prices && Object.keys(plan.prices).length ? facts(Object.entries(plan.prices).map(([name, price]) => [`price of ${name}`, price ? `${figure(price, 4)} of ${primary} a unit` : "nothing"])) : html("p", { class: "help" }, "Prices are shown here when they are known."));
+const pricesOf = (plan) => (plan.prices && Object.keys(plan.prices).length ? facts(Object.entries(plan.prices).map(([name, price]) => [`price of ${name}`, price ? `${figure(price, 4)} of ${primary} a unit` : "nothing"])) : html("p", { class: "help" }, "Prices are not known yet."));
 
 function whyTable({ reasons, words }, where) {
   const names = [data.problem.primary, ...data.problem.constraints], alternatives = reasons?.alternatives ?? [];
-  if (!alternatives.length) return html("p", {}, words || `There is no other choice at ${where}.`);
+  if (!alternatives.length) return html("p", {}, words || `There is no alternative at ${where}.`);
   const row = (name, costs, best) => [{ text: true, content: name }, ...names.map((each) => amount(each, costs?.[each] ?? null, figure)), best];
   return [html("h3", {}, `At ${where}: ${reasons.chosen}`), html("p", { class: "help" }, "The cost of taking the alternative once and then following the plan; and the best plan that always takes it."),
     html("div", { class: "scroll" }, table(["", ...names.map((name) => `${shortened(name, 20)}, once`), `${primary}, best plan`], [row(`${reasons.chosen} (the plan)`, reasons.costs, ""),
@@ -224,7 +224,7 @@ export class Comparison {
 
   draw() {
     const { app } = this, { plans, revision } = app.session.state, ids = plans.map(({ plan }) => plan);
-    if (plans.length < 2) { redraw(this.host, html("p", { class: "help" }, "Two plans are compared: change the problem or a bound, and the plan before is kept here.")); return; }
+    if (plans.length < 2) { redraw(this.host, html("p", { class: "help" }, "This compares two plans. Change the problem or a bound: the previous plan is kept here.")); return; }
     // The newest two, until others are picked.
     if (!this.picked || !ids.includes(this.first)) this.first = ids.at(-2);
     if (!this.picked || !ids.includes(this.second)) this.second = ids.at(-1);
@@ -307,7 +307,7 @@ export class Operator {
   draw() {
     const { run, app, host } = this, plan = app.plan();
     if (!run) {
-      redraw(host, html("p", { class: "help" }, "Follow an execution of the plan step by step, report what happens, and replan from there."),
+      redraw(host, html("p", { class: "help" }, "Follow an execution of the plan step by step, enter the observations, and replan the rest."),
         plan?.words?.length ? button("Begin a run", () => this.act("", { plan: app.head().plan })) : null, this.words ? html("p", { class: "problem-words", role: "alert" }, this.words) : null);
       return;
     }
@@ -319,10 +319,10 @@ export class Operator {
       this.words ? html("p", { class: "help" }, this.words) : null,
       html("div", { class: "scroll" }, table(["", "spent", "expected", "left of the bound"], names.map((name) => [name, cell(run.spent, name), cell(run.remaining, name), cell(run.left, name)]))),
       run.over ? null : [html("div", { class: "row" }, button("Step by chance", () => this.act("/step", {})), button("To the next event", () => this.hurry(), { title: "steps by chance until something is decided" }), used.map(([name, value]) => labelled(`${name} used`, entry(value, (text) => this.act("/step", { used: { [name]: Number(text) } }), { "data-key": `used ${name}` })))),
-        html("details", { open: run.possible.length <= 6 }, html("summary", {}, "What was observed"), html("div", { class: "row" }, run.possible.map((each, at) => button(each.outcome ?? each.state ?? each.cell?.join(", ") ?? "goes on", () => this.act("/step", { observation: each.observation, ...(each.outcome !== null && each.outcome !== each.observation ? { outcome: each.outcome } : {}) }), { "data-key": `observed ${at}` })))),
+        html("details", { open: run.possible.length <= 6 }, html("summary", {}, "Observation"), html("div", { class: "row" }, run.possible.map((each, at) => button(each.outcome ?? each.state ?? each.cell?.join(", ") ?? "goes on", () => this.act("/step", { observation: each.observation, ...(each.outcome !== null && each.outcome !== each.observation ? { outcome: each.outcome } : {}) }), { "data-key": `observed ${at}` })))),
         html("div", { class: "row" }, labelled("deadline, s", entry(this.deadline, (text) => { this.deadline = Number(text) || 2; }, { size: 4, "data-key": "deadline" })), button("Replan", () => this.act("/replan", { deadline: this.deadline })),
           button("Replan as edited", () => this.act("/replan", { deadline: this.deadline, problem: "edited" }), { title: "with the problem as it is now: report an event by an edit first" })),
-        chances.length ? html("details", {}, html("summary", {}, "Report an event"), html("p", { class: "help" }, "Chance has decided; the problem is changed, and the rest is planned again."), html("div", { class: "row" }, chances.map((each) => button(`${each.name}: ${each.to}`, () => this.report(each), { "data-key": `report ${each.event} ${each.name} ${each.at}` })))) : null,
+        chances.length ? html("details", {}, html("summary", {}, "Report an event"), html("p", { class: "help" }, "The outcome is known: the problem was changed, and the rest is planned again."), html("div", { class: "row" }, chances.map((each) => button(`${each.name}: ${each.to}`, () => this.report(each), { "data-key": `report ${each.event} ${each.name} ${each.at}` })))) : null,
         button("Distribution of the rest", () => this.act("/outlook", {}))],
       this.outlook && plan ? outlookOf(plan, this.outlook, { bounds: run.left ?? {}, costs: run.remaining ?? {} }) : null,
       html("div", { class: "row" }, button("End the run", () => this.act("/end", {}))));
