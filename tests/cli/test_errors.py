@@ -43,6 +43,11 @@ SOLVE = ["solve", "small-building"]
         ([*SOLVE, "--scale", "inf"], "inf is no scale"),
         ([*SOLVE, "--plot", "no/such/folder/plan.png"], "there is no folder no/such/folder; make it first"),
         ([*SOLVE, "--plot", "plan.doc"], "--plot plan.doc: matplotlib cannot write .doc"),
+        (
+            [*SOLVE, "--lagrangian", "lines.png", "--activity", "nowhere"],
+            "no activity 'nowhere'; available: ",
+        ),
+        ([*SOLVE, "--axes", "go-to-E", "go-to-door"], "--axes: only --allocation draws two activities"),
         ([*SOLVE, "--quiet", "--verbose"], "not allowed with argument"),
         ([*SOLVE, "--colour"], "unknown option --colour; see hcssp solve --help"),
         ([*SOLVE, "--bond=2"], "unknown option --bond; did you mean --bound?; see hcssp solve --help"),

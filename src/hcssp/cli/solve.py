@@ -60,6 +60,9 @@ def solve(session: Session) -> int:
                 # There is no end to the states that a short model may have.
                 interruption.allow(arguments.time_limit)
             problem, start, record = _read(session, solver, tolerances)
+            # Before a search that may take long.
+            for name in filter(None, (arguments.activity, *(arguments.axes or ()))):
+                problem.activity_index(name)
         except DeadEnd as error:
             return _print_unread(session, f"no policy ends: {error}")
         except KeyboardInterrupt:
@@ -180,6 +183,10 @@ def _check_options(session: Session, solver: Solver) -> None:
         (
             arguments.activity is not None and arguments.lagrangian is None,
             "--activity: only --lagrangian draws one activity; name its file",
+        ),
+        (
+            arguments.axes is not None and arguments.allocation is None,
+            "--axes: only --allocation draws two activities; name its file",
         ),
     ):
         if wrong:
