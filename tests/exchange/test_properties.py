@@ -530,7 +530,7 @@ def test_what_a_property_leaves_no_room_for_is_refused(
     assert main([*asked, "--out", "plan.json"]) == 2
     assert "--out: each kind of policies has its own answer" in capsys.readouterr().err
     assert main(["show", str(courier), "--property", TIME_AND_LATE, "--goal", "there"]) == 2
-    assert "a property says itself what counts" in capsys.readouterr().err
+    assert "a property states costs and goal itself" in capsys.readouterr().err
 
 
 @has_storm
