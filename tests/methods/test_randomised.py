@@ -25,6 +25,7 @@ from hcssp.scenarios import small_building
 from mixtures import best_mixture
 from random_problems import random_cssp
 from random_procedures import random_procedure
+from storm_peer import storm_optimum_of
 from volume import some
 
 SAME = 1e-6
@@ -73,14 +74,14 @@ def test_highs_agrees(seed: int) -> None:
     assert ours.upper_bound == pytest.approx(theirs.upper_bound, rel=SAME, abs=SAME)
 
 
-@pytest.mark.skipif(find_spec("stormpy") is None, reason="pip install 'hcssp[peers]' to compare with Storm")
-@pytest.mark.parametrize("bound", [0.5, 2.0])
-def test_storm_agrees(bound: float) -> None:
-    from hcssp.comparison.solvers import run_storm
+@pytest.mark.skipif(find_spec("stormpy") is None, reason="pip install 'hcssp[storm]' to compare with Storm")
+@pytest.mark.parametrize("seed", some(range(2000, 2045)))
+def test_storm_agrees(seed: int, tmp_path: Path) -> None:
+    import stormpy
 
-    problem = small_building(bound=bound)
-    theirs = run_storm(problem)(60.0).randomised
-    assert solve(problem, policies="randomised").upper_bound == pytest.approx(theirs, rel=SAME)
+    problem = random_cssp(seed) if seed % 2 else random_procedure(seed).flat
+    theirs = storm_optimum_of(stormpy, problem, tmp_path)
+    check_plan(solve(problem, policies="randomised"), theirs)
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +144,10 @@ def test_it_is_saved_and_read(plan: Plan, tmp_path: Path) -> None:
     assert again.policies == "randomised"
     assert again.upper_bound == plan.upper_bound
     text = (tmp_path / "plan.json").read_text()
-    for wrong, message in (('"state": 999', "the positions of a state"), ('"state": 0.5', "the positions")):
+    for wrong, message in (
+        ('"state": 999', "state 999 has no action"),
+        ('"state": 0.5', "0.5 is not a whole number"),
+    ):
         place = text.index('"state": ')
         (tmp_path / "wrong.json").write_text(text[:place] + wrong + text[text.index(",", place) :])
         with pytest.raises(InvalidPlan, match=message):
