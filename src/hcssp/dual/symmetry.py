@@ -22,11 +22,9 @@ References: Ostrowski, Linderoth, Rossi and Smriglio 2011 (orbital branching).
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Hashable, Sequence
-from functools import reduce
 from graphlib import CycleError, TopologicalSorter
-from operator import and_
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +34,7 @@ from hcssp.cssp.preprocessing import digest_of, sizes_of
 from hcssp.dual.value_cache import DEFAULT_PARAMETERS, PlannerParameters
 from hcssp.numerics import EXCHANGE_ROUNDING, EXCHANGE_SUM_TOLERANCE, MAX_EXCHANGED_EVENTS
 from hcssp.procedure.flattening import Flattening
+from hcssp.procedure.parts import Dominators
 from hcssp.ssp.scalar_problem import Region
 
 Counts = Sequence[tuple[int, int]]
@@ -410,16 +409,8 @@ class _Events:
 
     def _post_dominators(self) -> list[int | None]:
         """For each event the next one that every path to the end leads through; None where there is none."""
-        # The events that all paths lead through, as bits: the greatest fixed point.
-        passed = [(1 << self._count) - 1] * self._count
-        passed[self._end] = 1 << self._end
-        waiting = deque([self._end])
-        while waiting:
-            for event in self._before[waiting.popleft()]:
-                found = reduce(and_, (passed[after] for after in self._after[event])) | 1 << event
-                if found != passed[event]:
-                    passed[event] = found
-                    waiting.append(event)
-        # The next event is passed with all that this one is passed with, except this one.
-        owner = {bits: event for event, bits in enumerate(passed)}
-        return [owner.get(bits ^ 1 << event) for event, bits in enumerate(passed)]
+        passed = Dominators(self._before, self._end)
+        return [
+            passed.before(event) if event in passed and event != self._end else None
+            for event in range(self._count)
+        ]

@@ -265,8 +265,8 @@ class _Graph:
         backwards = [set(each) for each in self._predecessors]
         # A node that never reaches the end counts as if it did: its part holds all that follows.
         backwards[end] |= self.reached - _reachable(self._predecessors, end)
-        self._before = _Dominators(successors, start)
-        self._behind = _Dominators(backwards, end)
+        self._before = Dominators(successors, start)
+        self._behind = Dominators(backwards, end)
 
     def smallest_part(self, seeds: Collection[int]) -> OneWayPart:
         nodes = set(seeds)
@@ -292,8 +292,8 @@ class _Graph:
         return self._is_place[node] or len(self._predecessors[node]) == 1
 
 
-class _Dominators:
-    """The dominators of each node, as a set of bits: the nodes that every path from a root passes.
+class Dominators:
+    """The dominators of each node that a root leads to, as bits: the nodes that every path from there passes.
 
     Bits follow an order in which no node comes before all that lead to it, so that the last bit of a set is
     the end of the chain.
@@ -315,6 +315,9 @@ class _Dominators:
                 passed = self._common(before[node]) | 1 << place[node]
                 changed |= passed != self._passed[node]
                 self._passed[node] = passed
+
+    def __contains__(self, node: int) -> bool:
+        return node in self._passed
 
     def last(self, nodes: Iterable[int]) -> int:
         """The last node that every way to any of these passes; one of them itself if it is that."""

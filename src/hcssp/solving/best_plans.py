@@ -32,11 +32,13 @@ from hcssp.contract.progress import Progress
 from hcssp.contract.proof import Ending, Interval, Reason
 from hcssp.contract.solver import Context, Problem
 from hcssp.cssp.model import refuse_implicit
+from hcssp.cssp.policy import NO_ROW
 from hcssp.deadline import OutOfTime, until
 from hcssp.display import Card
 from hcssp.dual.ascent import Dual, lagrangian_bound
 from hcssp.dual.flat import FlatOracle, FlatPoint
 from hcssp.errors import InvalidOption
+from hcssp.evaluation.chain import induced_chain
 from hcssp.evaluation.exact import evaluate
 from hcssp.methods.anytime import Rest
 from hcssp.methods.best_first import BestFirst
@@ -107,17 +109,9 @@ class BestPlans(Card):
 
 def _reached_rows(plan: Plan) -> dict[int, int]:
     """The row of every state of the flat problem that a plan reaches."""
-    flat, rows = plan.problem.flat, plan.policy.rows
-    moves = flat.transitions
-    waiting, reached = np.flatnonzero(flat.initial > 0.0).tolist(), {}
-    while waiting:
-        state = waiting.pop()
-        if state in reached or flat.goals[state]:
-            continue
-        row = reached[state] = int(rows[state])
-        span = slice(moves.indptr[row], moves.indptr[row + 1])
-        waiting += moves.indices[span][moves.data[span] > 0.0].tolist()
-    return reached
+    rows = plan.policy.rows
+    reached = induced_chain(plan.problem, plan.policy).reached & (rows != NO_ROW)
+    return {state: int(rows[state]) for state in np.flatnonzero(reached).tolist()}
 
 
 class _Best(BestFirst[Any, FlatPoint]):
