@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from hcssp.contract.progress import Progress, resident_memory
-from hcssp.contract.solver import Context
+from hcssp.contract.solver import Context, Problem
 from hcssp.cssp.expansion import Expansion, lifted
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import FloatArray, IntArray
@@ -63,7 +63,7 @@ class HeuristicSearch:
     name = "heuristic-search"
     needs_all_states = False
 
-    def iterate(self, problem: Any, context: Context | None = None) -> Iterator[Progress]:
+    def iterate(self, problem: Problem | ImplicitCSSP, context: Context | None = None) -> Iterator[Progress]:
         """Yield progress after every multiplier and every node.
 
         Raises
