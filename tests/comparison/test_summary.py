@@ -72,6 +72,13 @@ def test_what_cannot_be_true_together_is_told_first(liar: Measurement, told: str
     assert comparison_summary([OURS, liar], Style()).splitlines()[1].startswith("house: ")
 
 
+def test_a_busy_machine_is_mentioned() -> None:
+    waited = replace(OURS, cpu_seconds=0.3 * OURS.seconds)
+    assert "busy" not in comparison_summary([OURS], Style()) + comparison_html([OURS], "small")
+    for text in (comparison_summary([waited], Style()), comparison_html([waited], "small")):
+        assert "The machine was busy: in the median a run had 30% of a processor" in text
+
+
 def test_a_solver_is_as_precise_as_it_says() -> None:
     assert disagreements([OURS, made("storm", randomised=25.02)]) == []
     assert disagreements([OURS, made("scikit-decide", randomised=25.02)]) != []

@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import IO, Any
@@ -64,22 +65,10 @@ def measured(
     except Exception as error:  # noqa: BLE001, an exception of another tool is its answer
         return Measurement(*about, "failed", note=f"{type(error).__name__}: {error}")
     plans = [seconds for seconds, _, upper in claim.trace if upper < inf]
-    known = claim.randomised_seconds
-    if known is None and claim.randomised is not None:
-        known = seconds
-    return Measurement(
-        *about,
-        claim.status,
-        claim.lower_bound,
-        claim.upper_bound,
-        claim.randomised,
-        plans[0] if plans else seconds if claim.upper_bound < inf else None,
-        known,
-        seconds,
-        cpu_seconds,
-        claim.trace,
-        claim.note,
-    )
+    first = plans[0] if plans else seconds if claim.upper_bound < inf else None
+    if claim.randomised is not None and claim.randomised_seconds is None:
+        claim = replace(claim, randomised_seconds=seconds)
+    return Measurement(*about, **vars(claim), first=first, seconds=seconds, cpu_seconds=cpu_seconds)
 
 
 GRACE = 1.0

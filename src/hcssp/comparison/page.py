@@ -15,6 +15,7 @@ from html import escape
 from importlib.resources import files
 from math import inf, isfinite
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from hcssp.comparison.solvers import MeasuredSolver, Measurement, find_solver
@@ -341,12 +342,30 @@ def markdown_table(measurements: Sequence[Measurement]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
-def claims_of(measurements: Sequence[Measurement]) -> str:
-    """How many measurements are claims of a results file, as a text; empty if there are none."""
+BUSY = 0.8
+"""Runs in one thread that have less than this share of a processor wait for other work."""
+
+
+LONG = 0.1
+"""Of runs of fewer seconds the share of a processor is not known well."""
+
+
+def remarks(measurements: Sequence[Measurement]) -> list[str]:
+    """What must be known of how the figures came about: claims of a results file, and a busy machine."""
+    found = []
     claimed = sum(each.is_claimed for each in measurements)
-    if not claimed:
-        return ""
-    return f"{claimed} of {len(measurements)} measurements are claims of a results file that were not checked"
+    if claimed:
+        found.append(
+            f"{claimed} of {len(measurements)} measurements are claims of a results file that were not "
+            "checked; --fresh measures them again."
+        )
+    shares = [each.cpu_seconds / each.seconds for each in measurements if each.seconds > LONG]
+    if shares and median(shares) < BUSY:
+        found.append(
+            f"The machine was busy: in the median a run had {median(shares):.0%} of a processor, so that times "
+            "are too long."
+        )
+    return found
 
 
 def comparison_summary(measurements: Sequence[Measurement], style: Style) -> str:
@@ -363,9 +382,7 @@ def comparison_summary(measurements: Sequence[Measurement], style: Style) -> str
     else:
         blocks.append(style.strong("Solving times, as multiples of ours"))
         blocks.append(aligned(ratio_table(measurements)))
-    claims = claims_of(measurements)
-    if claims:
-        blocks.append(f"{claims}; --fresh measures them again.")
+    blocks += remarks(measurements)
     missing = sorted({each.note for each in measurements if each.status == "missing"})
     blocks.append(
         "'>': no answer within the time limit. 'no': the solver does not support such problems.\n"
@@ -394,15 +411,14 @@ def comparison_html(measurements: Sequence[Measurement], name: str) -> str:
     """The page about the suite called `name`."""
     shared, own = files("hcssp.reports") / "page", files("hcssp.comparison") / "page"
     groups = by_instance(measurements)
-    claims = claims_of(measurements)
     solvers = list(dict.fromkeys(each.solver for each in measurements))
+    most = max(each.time_limit for each in measurements)
     texts = {
         "title": escape(f"Comparison: the {name} suite"),
         "name": escape(f"The {name} suite"),
         "lead": escape(
             f"{len(solvers)} solvers on {len(groups)} problems, each in a fresh process, with a "
-            f"time limit of {max(each.time_limit for each in measurements):g} s."
-            + (f" {claims}." if claims else "")
+            + " ".join([f"time limit of {most:g} s.", *remarks(measurements)])
         ),
         "version": escape(__version__),
     }
