@@ -362,8 +362,8 @@ def remarks(measurements: Sequence[Measurement]) -> list[str]:
     shares = [each.cpu_seconds / each.seconds for each in measurements if each.seconds > LONG]
     if shares and median(shares) < BUSY:
         found.append(
-            f"The machine was busy: in the median a run had {median(shares):.0%} of a processor, so that times "
-            "are too long."
+            f"The machine was busy: in the median a run had {median(shares):.0%} of a processor. "
+            "Times are too long."
         )
     return found
 
