@@ -1,3 +1,3 @@
-"""What every method is given and what it answers: plans, progress, stop criteria, endings."""
+"""The input and output of methods: plans, progress, stop criteria, endings."""
 
 from __future__ import annotations

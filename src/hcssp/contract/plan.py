@@ -1,8 +1,8 @@
 """The one record of a solved plan: solvers make it; files, reports, execution and curves hand it around.
 
-It holds the problem, the policy with its exact evaluation, what is proven, why the search ended, prices,
-budgets and the trace. It is made for a single C-SSP and for a procedure alike, and separates *what is proven*
-from *why the search ended*. A search that found nothing makes one too: it has no policy and says why.
+A plan contains the problem, the policy with its exact evaluation, the proof, the reason for stopping, prices,
+budgets and the trace. It has the same form for a single C-SSP and for a procedure, and separates *what is
+proven* from *why the search ended*. A search without a policy also returns a plan, which has the reason.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Plan(Card):
-    """What a search found, proved and learnt.
+    """The result of a search: its policy, its proof, and reusable results.
 
     Two plans are equal if they do the same in equal problems and prove the same.
 
@@ -68,7 +68,7 @@ class Plan(Card):
     proof
         What is proven about the problem; :attr:`status`, :attr:`lower_bound` and :attr:`upper_bound` follow.
     claim
-        What the plan's file says was proven under these bounds, for a plan from a file: nothing follows from
+        For a plan from a file: the interval that the file claims under these bounds. Nothing follows from
         it.
     made_for
         The bounds that the plan's file names, for a plan from a file; None for others. They decide nothing:
@@ -79,10 +79,10 @@ class Plan(Card):
         Whether no better plan was found than the one that the search began with, such as the old plan of
         :meth:`replan`.
     prices
-        For each constraint by name, what a unit of its budget is worth; 0 where it is slack. A bound of 0
+        For each constraint by name, the saving per unit of its bound; 0 if it is not binding. A bound of 0
         has no price. None if unknown.
     budgets
-        What an execution of each activity was allocated of each constraint, by methods that do.
+        The budget of one execution of each activity under each constraint, if the method allocates budgets.
     allocation
         The boxes of the allocation space, by budget allocation; ``plan.allocation.plot()`` draws them.
     trace
@@ -97,7 +97,7 @@ class Plan(Card):
     tolerances
         What counted as kept, and what as optimal.
     memory
-        What the search has learnt; :meth:`resolve` goes on from it. It is neither saved nor pickled.
+        The reusable results of the search, for :meth:`resolve`. They are not saved or pickled.
     record
         The regions that the search has split, for a :attr:`certificate`. It is neither saved nor pickled.
     """
@@ -139,12 +139,12 @@ class Plan(Card):
 
     @property
     def name(self) -> str:
-        """What the problem is called."""
+        """The name of the problem."""
         return self.problem.name
 
     @property
     def status(self) -> Status:
-        """What is proven, in a word."""
+        """The status: what is proven, in one word."""
         if isinstance(self.proof, Interval) and self.problem.reward is not None and self.upper_bound < inf:
             return Status.OPTIMAL if self.gap <= self.proof.optimality else Status.FEASIBLE
         return self.proof.status
@@ -161,7 +161,7 @@ class Plan(Card):
 
     @property
     def reward(self) -> RewardInterval | None:
-        """What is proven about the reward, for a problem that maximises one; None for others."""
+        """The reward and its proven bound, for a problem that maximises a reward; None for others."""
         reward = self.problem.reward
         if reward is None:
             return None
@@ -176,7 +176,7 @@ class Plan(Card):
 
     @property
     def randomised_cost(self) -> float | None:
-        """What a randomised policy costs, if one was found that keeps the bounds.
+        """The cost of the best randomised policy, if one was found that keeps the bounds.
 
         No randomised policy costs less than ``stochastic.value``, which need not be reached.
         """
@@ -225,7 +225,7 @@ class Plan(Card):
 
     @cached_property
     def certificate(self) -> Certificate:
-        """A proof of what is known about the problem, for :func:`hcssp.checker.check`.
+        """A certificate of the proven bounds, for :func:`hcssp.checker.check`.
 
         It is made on first use, and proves what can be proven of the search's bounds. Methods
         other than the exact one, and plans from files, have a proof of the dual's bound. If the method ended
@@ -248,7 +248,7 @@ class Plan(Card):
         return (self.evaluation or self.evaluate()).cost(name)
 
     def action(self, *where: Hashable) -> Hashable:
-        """What is done in a state: ``action(state)``, in a procedure ``action(activity, state)``.
+        """The action in a state: ``action(state)``, in a procedure ``action(activity, state)``.
 
         None where the plan never goes.
 
@@ -267,7 +267,7 @@ class Plan(Card):
         return policy.action(where[0])
 
     def choice(self, event: str, entry: Hashable | None = None) -> str | None:
-        """What is chosen at an event; None where the plan never goes.
+        """The choice at an event; None if the plan never reaches it.
 
         Parameters
         ----------
@@ -313,7 +313,7 @@ class Plan(Card):
     def evaluated(self) -> Plan:
         """The plan with its exact costs computed again.
 
-        The upper bound is what the policy costs. If it breaks its bounds, nothing is proven by it.
+        The upper bound is the cost of the policy. If the policy breaks its bounds, it proves nothing.
 
         Raises
         ------
@@ -406,7 +406,7 @@ class Plan(Card):
         reckoned_at: Hashable | None = None,
         **options: Unpack[SearchOptions],
     ) -> Plan:
-        """A new plan for the rest of this one, from where its execution is, with what is left of the budgets.
+        """A new plan for the rest of an execution, from the current place, with the rest of the budgets.
 
         Parameters
         ----------
@@ -437,7 +437,7 @@ class Plan(Card):
         gap: float | None = None,
         best: bool = True,
     ) -> Reasons:
-        """What the alternatives at an event or in a state would cost; see :func:`hcssp.solving.why.why`.
+        """The costs of the alternatives at an event or in a state; see :func:`hcssp.solving.why.why`.
 
         Parameters
         ----------
@@ -517,7 +517,7 @@ class Plan(Card):
         ax: Axes | None = None,
         of: Literal["rooms", "procedure", "history"] | None = None,
     ) -> Axes:
-        """Draw the plan: its rooms with arrows, its procedure with what it chooses, or its history.
+        """Draw the plan: its rooms with arrows, its procedure with its choices, or its history.
 
         The history is how the proven interval narrowed over time. On axes that are given, rooms are drawn
         without the panels of the single activities.
@@ -548,7 +548,7 @@ class Plan(Card):
         return axes
 
     def to_frame(self) -> DataFrame:
-        """What is done where, as a ``pandas.DataFrame``; see :func:`hcssp.reports.plan_text.policy_frame`."""
+        """The action in each state as a table; see :func:`hcssp.reports.plan_text.policy_frame`."""
         from hcssp.reports.plan_text import policy_frame
 
         return policy_frame(self)

@@ -40,7 +40,7 @@ Policies = Literal["deterministic", "randomised"]
 
 
 Budgets = Mapping[str, Mapping[str, float]]
-"""What an execution of each activity is allocated of each constraint, by name."""
+"""The budget of one execution of each activity under each constraint, by name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class AllocationIncumbent:
     usage
         What its activities use along each axis.
     cost
-        What it costs.
+        Its cost.
     cutoff
         Boxes with this bound or more hold nothing better.
     """
@@ -102,7 +102,7 @@ class AllocationSpace:
 
     @property
     def usage(self) -> FloatArray | None:
-        """What the incumbent's activities use, along each axis; None without an incumbent."""
+        """The use of the incumbent's activities, along each axis; None without an incumbent."""
         return self.incumbents[-1].usage if self.incumbents else None
 
     @property
@@ -153,7 +153,7 @@ class AllocationSpace:
     def plot(
         self, path: str | Path | None = None, *, ax: Any = None, activities: Sequence[str] | None = None
     ) -> Any:
-        """Draw the boxes of two activities with matplotlib, and what the incumbent uses.
+        """Draw the boxes of two activities with matplotlib, and the use of the incumbent.
 
         Parameters
         ----------
@@ -211,7 +211,7 @@ class Progress:
     stochastic
         The optimum over randomised policies, where the solver has found it.
     budgets
-        What the incumbent's activities are allocated, by methods that do; None if nothing is.
+        The budgets of the incumbent's activities, if the method allocates budgets; otherwise None.
     allocation
         The boxes of the allocation space, by budget allocation.
     met
@@ -226,7 +226,7 @@ class Progress:
     improved
         When the incumbent was found, in seconds; ``inf`` while there is none.
     reward
-        What is proven about the reward, where one is maximised; the gap is that of the reward then.
+        The reward and its proven bound if a reward is maximised; the gap is then that of the reward.
     """
 
     seconds: float = 0.0
@@ -298,7 +298,7 @@ _CRITERIA = frozenset(
 
 
 StopCriterion = Callable[[Progress], Ending | Reason | str | None]
-"""Looks at the progress and answers why to stop, or None to go on."""
+"""Returns a reason to stop for the given progress, or None to continue."""
 
 
 Stop = StopCriterion | Iterable[StopCriterion]
@@ -360,7 +360,7 @@ class FirstPlan:
 
 @dataclass(frozen=True)
 class NoImprovement:
-    """Stop once no better plan has been found for `seconds`; while there is none at all, go on."""
+    """Stop if no better plan was found for `seconds`; continue while there is no plan."""
 
     seconds: float
 
@@ -373,7 +373,7 @@ class NoImprovement:
 class MaxMemory:
     """Stop once the process occupies `bytes` of memory, whatever else it holds.
 
-    A search that knows of it puts away less in the first place, and works a little longer for it.
+    A search that knows this limit keeps less in memory, and takes a little longer.
     """
 
     bytes: float

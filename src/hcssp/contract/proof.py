@@ -1,4 +1,4 @@
-"""What is proven about a problem: an interval around its optimum, or that there is no plan, and why.
+"""The proof of a result: an interval around the optimum, or infeasibility, and its source.
 
 The status follows from the proof alone, whatever the reason for stopping was. What a file claims to be
 proven is a :class:`FileClaim`, from which nothing follows.
@@ -146,7 +146,7 @@ class Ending:
     reason
         The reason.
     detail
-        What else there is to say; empty if nothing.
+        Further information; may be empty.
     """
 
     reason: Reason
@@ -162,7 +162,7 @@ class Ending:
 
 
 class Status(StrEnum):
-    """What is proven, whatever the reason for stopping.
+    """What is proven, independently of the reason for stopping.
 
     ``CLAIMED`` is the status of a point that a sweep took from its results file: the file says what was
     proven, and nothing was checked. A plan never has it.
@@ -177,7 +177,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Verification:
-    """By what a certificate was found to prove an interval.
+    """How a certificate was verified.
 
     Attributes
     ----------
@@ -213,11 +213,11 @@ class Interval:
     Attributes
     ----------
     lower_bound, upper_bound
-        What is proven; infinite where nothing is.
+        The proven interval; infinite if nothing is proven.
     optimality
         The relative gap up to which the plan is called optimal.
     verification
-        By what it was verified; None if a search of this process has proven it.
+        How it was verified; None if a search in this process has proven it.
 
     Raises
     ------
@@ -286,7 +286,7 @@ class Infeasible:
         names, bounds
             The constraints.
         chances
-            From constraints that bound a probability to what it is the probability of.
+            From constraints on a probability to the names of their events or states.
         """
         proof = self.weights
         of = chances or {}
@@ -299,7 +299,7 @@ class Infeasible:
         if proof is None:
             return "no deterministic policy keeps the bounds (proved by search)"
         used = np.flatnonzero(proof.weights > 0.0).tolist()
-        # Whatever costs some of what a bound of 0 allows nothing of was left out from the beginning.
+        # Actions that use anything of a cost with a bound of 0 were removed from the beginning.
         nothing = [k for k in range(len(names)) if bounds[k] == 0.0 and k not in used]
         if len(used) == 1 and (not nothing or bounds[used[0]] == 0.0):
             name, weight = names[used[0]], proof.weights[used[0]]
@@ -314,7 +314,7 @@ class Infeasible:
                 f"no policy keeps the bound on {name!r}: the least achievable {name} is {least:.9g}, "
                 f"above the bound {allowed:.9g}; raise the bound"
             )
-        # What the others may use at most leaves so much for this one.
+        # The rest for this constraint, after the largest use of the others.
         short = proof.least - proof.allowed
         parts = []
         for this in used:
@@ -327,7 +327,7 @@ class Infeasible:
                 has = f"a probability of {of[names[this]]} below {100 * least:.6g}%"
             parts.append(f"with {others} no plan has {has}")
         limits = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
-        # No cost is negative: what is below 0 must be raised, whatever becomes of the others.
+        # No cost is negative, so a bound below 0 must be raised in any case.
         below = " and ".join(repr(names[k]) for k in used if bounds[k] < 0.0)
         remedy = f"raise the bound on {below}" if below else "raise one of them"
         return f"no policy keeps the bounds together: {limits}; {remedy}"
@@ -342,12 +342,12 @@ def _at_most(name: str, bound: float, chances: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class FileClaim:
-    """What a file says of a plan. It may be true, but was not checked here: nothing follows from it.
+    """The claims of a plan's file. They were not checked, so nothing follows from them.
 
     Attributes
     ----------
     lower_bound, upper_bound
-        The interval that is said to be proven; the upper bound is what the plan is said to cost.
+        The interval that is claimed to be proven; the upper bound is the claimed cost of the plan.
     trace
         How the interval is said to have narrowed.
 

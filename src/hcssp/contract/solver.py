@@ -1,4 +1,4 @@
-"""What a solver is: its parameters, and a generator of progress.
+"""The interface of solvers: parameters, and a generator of progress.
 
 What has been learnt about a problem, kept so that the same problem under other bounds begins with it.
 
@@ -77,7 +77,7 @@ class Memory:
         return self._oracles[evaluation].under(problem.bounds)
 
     def expansion(self, problem: ImplicitCSSP) -> Expansion:
-        """What was expanded of an implicit problem, under whatever bounds; another one begins again."""
+        """The expanded part of an implicit problem, under any bounds; another problem begins again."""
         from hcssp.cssp.expansion import Expansion
 
         if self._expansion is None or self._expansion.problem.space is not problem.space:
@@ -89,13 +89,13 @@ class Memory:
         return self._expansion is expansion
 
     def release(self) -> None:
-        """Give back what is quickly made again; what was learnt is kept."""
+        """Free memory for results that are quickly computed again; keep the others."""
         for oracle in self._oracles.values():
             oracle.release()
 
 
 def _share_oracles(first: Problem, second: Problem) -> bool:
-    """Whether what is learnt about one problem holds for the other, too.
+    """Whether results about one problem are valid for the other, too.
 
     A limit of a use is more than a bound: what choices cost depends on it.
     """
@@ -115,7 +115,7 @@ def same_but_for_bounds(first: Problem, second: Problem) -> bool:
 
 @dataclass(frozen=True)
 class Context:
-    """What is known when a solver begins; a solver may use any of it, or nothing.
+    """Information for a solver at its start; a solver may ignore it.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class Context:
     guide
         What a search over a problem with slightly other numbers wrote down: its regions may be good ones.
     record
-        Where a search writes down its regions and what it learns about them, for a certificate.
+        The record of a search: its regions and their bounds, for a certificate.
     workers
         The workers of a parallel search; None for one process.
     """

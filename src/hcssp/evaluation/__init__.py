@@ -1,4 +1,4 @@
-"""What a policy costs: exactly, by simulation, and whether it reaches a goal at all.
+"""The costs of a policy: exact and simulated, and whether it reaches a goal.
 
 Nothing here is used to find a policy, so it can judge every solver.
 """

@@ -4,7 +4,7 @@ Under a policy a problem is a Markov chain that is absorbed in the goals. It is 
 only if a goal can be reached from every state that the chain can enter. The graph of positive probabilities
 decides that, by two breadth-first searches and without arithmetic.
 
-There is one kind of chain, :class:`InducedChain`, for flat problems and procedures alike: it has the rows
+There is one kind of chain, :class:`InducedChain`, for flat problems and for procedures: it has the rows
 that the policy takes, so that the flat problem of a procedure, with all its actions, is never made.
 :meth:`InducedChain.absorbed` solves it (:mod:`hcssp.evaluation.absorption`).
 """

@@ -13,7 +13,7 @@ proportions.
 A procedure's policy is evaluated on the flat states in the same way, from the rows that it uses and no
 others; an activity's share is the sum over its states of expected visits times cost.
 
-Guarantee: :attr:`Evaluation.residual` says how far off the costs may be, relatively.
+Guarantee: :attr:`Evaluation.residual` bounds the relative error of the costs.
 
 >>> import numpy as np
 >>> from scipy.sparse import csr_array
@@ -57,7 +57,7 @@ _KEPT = "_evaluation"
 
 @dataclass(frozen=True, eq=False)
 class Evaluation(Card):
-    """What a policy costs, exactly.
+    """The exact costs of a policy.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Evaluation(Card):
     visits
         The expected number of visits to each state; for a goal, the probability of ending there.
     residual
-        How far off the costs may be, relatively: a bound from what is missing in the balance of visits and
+        A bound on the relative error of the costs, from the residuals of the balance of visits and
         the rounding of its computation, or an estimate where a policy takes very long.
     """
 
@@ -115,7 +115,7 @@ class Evaluation(Card):
 
 @dataclass(frozen=True)
 class ActivityEvaluation:
-    """What one activity contributes to the expected costs of the whole.
+    """The contribution of one activity to the expected costs of the whole.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class ActivityEvaluation:
 
     @property
     def usage_per_execution(self) -> dict[str, float] | None:
-        """What one execution uses of each constraint, in expectation; None if it is never executed."""
+        """The expected use of one execution under each constraint; None if it is never executed."""
         if not self.expected_executions:
             return None
         return {name: used / self.expected_executions for name, used in self.usage.items()}
@@ -149,7 +149,7 @@ class ActivityEvaluation:
 
 @dataclass(frozen=True)
 class LimitEvaluation:
-    """What an execution of a use costs that has a limit.
+    """The cost of an execution of a use with a limit.
 
     Attributes
     ----------
@@ -158,13 +158,13 @@ class LimitEvaluation:
     use
         The use's name.
     limit
-        What an execution may cost in expectation.
+        The limit on the expected cost of an execution.
     expected_executions
         How often the use is run, in expectation.
     usage
-        What all executions cost together.
+        The cost of all executions together.
     carried
-        What is allowed of an execution that is under way at the start, in the rest of a procedure.
+        The rest of the limit of an execution in progress at the start, in the rest of a procedure.
     """
 
     name: str
@@ -176,18 +176,18 @@ class LimitEvaluation:
 
     @property
     def allowed(self) -> float:
-        """What all executions may cost together; ``inf`` without a limit."""
+        """The limit on the cost of all executions together; ``inf`` without a limit."""
         return self.limit * self.expected_executions + self.carried if isfinite(self.limit) else inf
 
     @property
     def usage_per_execution(self) -> float | None:
-        """What one execution costs, in expectation; None if it is never executed."""
+        """The expected cost of one execution; None if it is never executed."""
         return self.usage / self.expected_executions if self.expected_executions else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProcedureEvaluation(Evaluation):
-    """What a procedure's policy costs: as for a single problem's, and activity by activity.
+    """The costs of a procedure's policy: in total, and activity by activity.
 
     The costs are the primary and one for each constraint, called by its name; `visits` are those of the
     flat states, the event states first.
@@ -214,7 +214,7 @@ class ProcedureEvaluation(Evaluation):
         return found
 
     def activity(self, name: str) -> ActivityEvaluation:
-        """What the activity called `name` contributes."""
+        """The contribution of the activity called `name`."""
         for activity in self.activities:
             if activity.name == name:
                 return activity
@@ -264,7 +264,7 @@ def _of_procedure_once(policy: ProcedurePolicy) -> ProcedureEvaluation:
 
 
 def _of_procedure(policy: ProcedurePolicy) -> ProcedureEvaluation:
-    """What the policy costs, and each activity's share."""
+    """The costs of the policy, and each activity's share."""
     problem = policy.problem
     chain = induced_chain(problem, policy)
     whole, taken = _of_chain(chain), chain.problem
@@ -316,7 +316,7 @@ def _executions(policy: ProcedurePolicy, visits: FloatArray) -> FloatArray:
 def _limits(
     policy: ProcedurePolicy, visits: FloatArray, activities: Sequence[ActivityEvaluation]
 ) -> Iterator[LimitEvaluation]:
-    """What each use that has a limit costs, execution by execution."""
+    """The cost of an execution of each use with a limit."""
     problem, flattening = policy.problem, policy.problem.flattening
     # A part of a procedure keeps the constraint of a limit, but not the uses.
     limits = [each for each in problem.constraints if each.per is not None and problem.uses]

@@ -38,7 +38,7 @@ from hcssp.numerics import EXACT
 
 @dataclass(frozen=True)
 class EvaluationParameters:
-    """Which linear algebra evaluates policies and chains, and when its methods are given up.
+    """The linear algebra that evaluates policies and chains, and the limits of its methods.
 
     Answers do not depend on them beyond rounding; what their precision rests on is in :mod:`hcssp.numerics`.
 
@@ -347,7 +347,7 @@ def fills_in_nearby(system: SparseMatrix, layers: Layers) -> bool:
     try:
         factors = eliminate(part)
     except RuntimeError:
-        # Singular within rounding, which says nothing about the fill.
+        # Singular within rounding, which is independent of the fill.
         return False
     return bool(factors.nnz > EVALUATION.dense_fill * len(nearby))
 

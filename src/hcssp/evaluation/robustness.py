@@ -2,17 +2,17 @@ r"""Robustness to wrong probabilities: the worst case of a plan, and its largest
 
 Problem: a fixed policy, and probabilities that are known only up to a share :math:`x` of themselves. Each row
 of the policy may have any probabilities in :math:`[(1 - x) p, (1 + x) p]` that sum to one, whatever the other
-rows do. Wanted is the largest expectation of every cost, each over all of these on its own.
+rows do. The result is the largest expectation of every cost, each over all of these separately.
 
 Method: nature is a player whose policy is a distribution for every row. For given values the worst one puts
 as much as it may on the most expensive successors: sort them, and fill up. Policy iteration alternates that
 with the exact evaluation of the chain that results. For a share below one no probability becomes 0, so every
 such chain ends almost surely as the policy does, and the iteration ends at the worst case.
 
-What a step costs is taken as it is, also where it was stated as a cost of some of its outcomes; but what
-counts a bounded probability is as wrong as the probabilities are. Of a reward that is maximised the worst
-case is the least: nature maximises its negative, from the rewards themselves. The missed reward says nothing
-here, since the largest possible reward depends on the probabilities too.
+The cost of a step does not vary, also if it was stated as costs of its outcomes; but the cost that counts a
+bounded probability varies with the probabilities. The worst case of a maximised reward is the least reward:
+nature maximises its negative, from the rewards themselves. The missed reward is not used here, since the
+largest possible reward also depends on the probabilities.
 
 **Derivatives.** If one probability grows by a small :math:`\delta` at the expense of the others of its row,
 in proportion, a cost with values :math:`V` grows by
@@ -85,7 +85,7 @@ def _executions(problem: HCSSP, tails: IntArray, heads: IntArray) -> dict[int, F
 
 @dataclass(frozen=True)
 class Influence:
-    """What a small error of one figure does to a cost.
+    """The effect of a small error of one figure on a cost.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Influence:
     figure
         The probability, or the cost.
     change
-        How much the expected cost grows, to first order, if the figure is larger by one percent of itself.
+        The first-order change of the expected cost if the figure is one percent larger.
     """
 
     state: Hashable
@@ -360,7 +360,7 @@ class Nature:
         return chosen
 
     def _paid_on_the_way(self, weights: FloatArray) -> FloatArray:
-        """What each outcome costs by itself, of a sum of costs."""
+        """The cost of each outcome, of a sum of costs."""
         paid: FloatArray = weights @ self._by_outcome
         return paid
 
@@ -442,7 +442,7 @@ def robustness(
     *,
     most: int = 5,
 ) -> Robustness:
-    """The worst case of a policy if its probabilities may be wrong, and what it is most sensitive to.
+    """The worst case of a policy if its probabilities may be wrong, and its largest sensitivities.
 
     >>> from hcssp.cssp.builder import CSSPBuilder
     >>> plan = CSSPBuilder(cost_names=("time",))
@@ -493,7 +493,7 @@ def robustness(
 def influences(
     problem: CSSP | HCSSP, policy: DeterministicPolicy | ProcedurePolicy, *, most: int = 5
 ) -> tuple[tuple[Influence, ...], ...]:
-    """For each cost the figures that it is most sensitive to, without looking for any worst case.
+    """The largest sensitivities of each cost, without a worst case.
 
     Parameters
     ----------
@@ -550,7 +550,7 @@ def parameter_influences(
                 changed = changed.with_bounds(bounds)
                 costs = np.array(aim.reported(evaluate(changed, policy.under(changed)).costs))
             except HcsspError:
-                # What is as large as it may be is made smaller instead.
+                # A figure at its upper limit is made smaller instead.
                 continue
             for cost, change in zip(found, (percent * (costs - expected)).tolist(), strict=True):
                 if change != 0.0:

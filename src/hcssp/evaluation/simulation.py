@@ -1,7 +1,7 @@
-r"""Monte Carlo: what a policy costs from run to run, not only on average.
+r"""Monte Carlo simulation: the distribution of the costs of a policy over runs.
 
 Problem: given a policy, the distribution of every cost of a run: its percentiles and the probability
-that it exceeds a bound. The exact evaluation knows the means alone.
+that it exceeds a bound. The exact evaluation has only the means.
 
 Method: all runs advance together, one step at a time, as arrays. The steps that are possible in a state are a
 segment of long arrays (:class:`Steps`); one binary search in the cumulative probabilities draws the next step
@@ -53,7 +53,7 @@ from hcssp.procedure.policy import Policy, ProcedurePolicy
 logger = logging.getLogger(__name__)
 
 MAX_STEPS = 100_000
-"""A run is stopped after this many steps unless the caller says otherwise."""
+"""The default maximum number of steps of a run."""
 
 MAX_MOVES = 100_000_000
 """All runs together make at most this many steps, which takes about ten seconds."""
@@ -95,7 +95,7 @@ class Simulation(Picture):
     cost_names, bounds
         The costs' names, and the bound of each secondary one.
     seed
-        What the runs were drawn with.
+        The seed of the runs.
     """
 
     totals: FloatArray
@@ -222,7 +222,7 @@ class ProcedureSimulation(Simulation):
 
 
 class Action(NamedTuple):
-    """An action of a narrated run, by name, and what it cost."""
+    """An action of a narrated run, by name, and its costs."""
 
     state: Hashable
     action: Hashable
@@ -230,14 +230,14 @@ class Action(NamedTuple):
 
 
 class Leg(NamedTuple):
-    """What a narrated run does from one event to the next.
+    """The part of a narrated run from one event to the next.
 
     Attributes
     ----------
     event, entry
         The event, and the label of the state it was entered in, if that is not always the same.
     choice
-        What is chosen there.
+        The choice there.
     activity, actions
         The activity that the outcome runs, if it runs one, and every action in it.
     reaches
@@ -515,7 +515,7 @@ class Walk:
         self._forget(self.problem.goals[self.states])
 
     def costs(self, taken: IntArray) -> FloatArray:
-        """What some steps cost, a column each: not the mean of an action, but what this outcome costs."""
+        """The costs of some steps, a column each: those of the outcomes, not the means of the actions."""
         costs: FloatArray = self.problem.costs[:, self.steps.row[taken]]
         if self.problem.transition_costs is not None:
             entry = self.steps.entry[taken]
@@ -523,7 +523,7 @@ class Walk:
         return costs
 
     def named_costs(self, step: IntArray) -> dict[str, float]:
-        """What the step of the only run costs, by name."""
+        """The costs of the step of the only run, by name."""
         return dict(zip(self.problem.cost_names, self.costs(step)[:, 0].tolist(), strict=True))
 
     def only(self, step: IntArray) -> tuple[int, int, int]:

@@ -136,7 +136,7 @@ def _run(
                 reporter.offer(step.policy)
             yield replace(reporter.snapshot(best), met=met)
     except OutOfPrecision:
-        # What is known so far holds.
+        # The bounds so far are valid.
         yield reporter.snapshot(best, Reason.ROUNDING)
         return
     yield reporter.snapshot(best, Reason.ITERATIONS)
@@ -144,7 +144,7 @@ def _run(
 
 @dataclass(frozen=True)
 class StageTwoStep(Generic[Policy]):
-    """What stage 2 knows after some iterations.
+    """The state of stage 2 after some iterations.
 
     Attributes
     ----------
@@ -198,7 +198,7 @@ def stage_two(
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """What is left of `region` after `point` was taken out: other rows at ``states[position]``."""
+    """The rest of `region` without `point`: other rows at ``states[position]``."""
 
     region: Region
     point: FlatPoint

@@ -1,4 +1,4 @@
-"""One best-first engine for every search: boxes of budgets and regions of policies alike.
+"""The best-first queue of all searches, for boxes of budgets and for regions of policies.
 
 A search keeps open nodes, each with a lower bound on what it holds, and an incumbent. The least bound of
 the open nodes, of whatever was pruned, and the incumbent's cost is a bound on the optimum. Both ends of
@@ -59,7 +59,7 @@ class BestFirst(Generic[Node, Solution]):
         self._heap: list[tuple[float, int, Node]] = []
         self._order = count()
         self._lent: dict[Hashable, float] = {}
-        # What was proven when a node was taken last, or before the search began.
+        # The bound when a node was taken last, or before the search began.
         self._proven = lower_bound
         self.pruned_bound = inf
         self.rounding = 0.0
@@ -91,7 +91,7 @@ class BestFirst(Generic[Node, Solution]):
 
     @property
     def floor(self) -> float:
-        """What the incumbent costs at least, whatever the rounding of its cost."""
+        """A lower bound on the incumbent's cost, despite rounding."""
         return at_least(self.upper_bound)
 
     @property
@@ -121,8 +121,8 @@ class BestFirst(Generic[Node, Solution]):
         self._lent[borrower] = bound
 
     def return_from(self, borrower: Hashable) -> None:
-        """What was lent is back: it must be pushed, its children must be, or it must be pruned."""
-        # What is proven now stays proven, whatever comes back.
+        """A lent node is back: it must be pushed, its children must be, or it must be pruned."""
+        # The bound now stays valid for all nodes that come back.
         self._proven = self.lower_bound
         del self._lent[borrower]
 
@@ -138,7 +138,7 @@ class BestFirst(Generic[Node, Solution]):
 
         Its children must be pushed, or it must be pruned.
         """
-        # All that is open is here at this moment: what is proven now stays proven.
+        # All open nodes are here at this moment, so the bound stays valid.
         self._proven = self.lower_bound
         if newest:
             position = max(range(len(self._heap)), key=lambda index: self._heap[index][1])
@@ -160,7 +160,7 @@ class BestFirst(Generic[Node, Solution]):
         self.pruned_bound = min(self.pruned_bound, bound)
 
     def offer(self, cost: float, solution: Solution) -> bool:
-        """Take a feasible solution as incumbent if it is better; says whether it was."""
+        """Take a feasible solution as incumbent if it is better; return whether it was."""
         # A cost that was computed elsewhere is rounded in another way.
         if not cost < (self.floor if self.incumbent is None else self.upper_bound):
             return False

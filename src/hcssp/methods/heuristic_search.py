@@ -5,7 +5,7 @@ Wanted is the best deterministic policy, with few states expanded.
 
 **Method.** First the Lagrangian dual, as for any problem: at each multiplier the problem is expanded where
 the best policy goes (:mod:`hcssp.dual.implicit`), and what is expanded for one multiplier serves all others.
-Heuristics that know prices say more there, and only there: if they do, the dual is solved a second time
+Heuristics for weighted costs are higher there, and only there: if so, the dual is solved a second time
 without this knowledge. Then the exact method solves the expanded part (:mod:`hcssp.cssp.expansion`), a
 problem of its own in which the rest costs what the heuristic says. If its best policy reaches states that
 were not expanded, they are expanded, and the method starts again on the larger part.

@@ -1,6 +1,6 @@
 """Incumbents of a search, and the progress that it reports.
 
-A search knows the costs of a policy up to rounding. Where rounding could decide whether a policy keeps a
+A search has the costs of a policy up to rounding. If rounding could decide whether a policy keeps a
 bound, or is better than the incumbent, the independent evaluation decides
 (:func:`hcssp.evaluation.exact.evaluate`).
 """
@@ -51,7 +51,7 @@ class Reporter(Generic[V]):
     Attributes
     ----------
     iterations, prices, stochastic, workers, open_nodes
-        What the next snapshot says; the search keeps them up to date. If `open_nodes` is None, the nodes of
+        The content of the next snapshot, which the search updates. If `open_nodes` is None, the nodes of
         `search` are counted.
     """
 
@@ -156,12 +156,12 @@ def careful_evaluation(problem: Problem, oracle: Oracle[V], point: V) -> Evaluat
 
 
 def is_limited(problem: Problem) -> bool:
-    """Whether a constraint limits each execution; only the evaluation knows which executions are made."""
+    """Whether a constraint limits each execution; only the evaluation has the number of executions."""
     return any(problem.is_limit(index) and bound < inf for index, bound in enumerate(problem.bounds.tolist()))
 
 
 def is_doubtful(point: V, bounds: FloatArray) -> bool:
-    """Whether rounding may hide what a policy costs, or on which side of a bound it lies."""
+    """Whether rounding may hide the cost of a policy, or on which side of a bound it lies."""
     rounding = point.rounding
     if rounding[0] > COST_ROUNDING * point.costs[0]:
         return True

@@ -114,7 +114,7 @@ DEFAULT_PARAMETERS = ParallelParameters()
 
 @dataclass(frozen=True)
 class Setting:
-    """What all orders of a search have in common.
+    """The common part of all orders of a search.
 
     Attributes
     ----------
@@ -155,12 +155,12 @@ class Order:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a worker returns.
+    """The result of a worker.
 
     Attributes
     ----------
     record
-        What was split and proven; its first regions are the roots of the order.
+        The split regions and their bounds; the first regions are the roots of the order.
     open_nodes
         The nodes that are open, with their bounds; their numbers are those of `record`.
     pruned_bound
@@ -312,12 +312,12 @@ class ParallelSearch(PolicySearch[Any]):
 
 
 def be_ready() -> None:
-    """Do nothing; a process that has run it has imported what the work needs."""
+    """Do nothing; a process that has run it has imported the code for its work."""
 
 
 @single_threaded_algebra()
 def work_on(problem: Problem, setting: Setting, order: Order) -> Findings:
-    """Expand what is below the roots of an order, best-first, until its time is up."""
+    """Expand the nodes below the roots of an order, best-first, until its time is up."""
     began = time.perf_counter()
     search: PolicySearch[Any] = kept("search", lambda: _begun(problem, setting), version=setting.ticket)
     queue: BestFirst[Node, Any] = BestFirst(upper_bound=order.known_cost)
@@ -342,7 +342,7 @@ def work_on(problem: Problem, setting: Setting, order: Order) -> Findings:
 
 
 def _begun(problem: Problem, setting: Setting) -> PolicySearch[Any]:
-    """What a worker keeps from one order to the next: the oracle, and the dual of all policies."""
+    """The state of a worker between orders: the oracle, and the dual of all policies."""
     memory: Memory = kept("memory", Memory)
     oracle = setting.method.oracle_of(problem, memory)
     search: PolicySearch[Any] = PolicySearch(oracle, problem, None, setting.method.parameters)

@@ -4,8 +4,8 @@ r"""The exact method: branch and bound over deterministic policies, bounded by t
 
 **Method.** The Lagrangian dual of a region of policies is a mixture of policies that disagree in some state.
 Branch there: one child uses the action of one of them, the other child forbids it. Solve the dual of both
-children, and go on with the open region of the least bound. Incumbents are the feasible policies that the
-duals meet, and those that local search finds near them. :meth:`PolicySearch.run` is the loop.
+children, and continue with the open region of the least bound. Incumbents are the feasible policies that the
+duals find, and those that local search finds near them. :meth:`PolicySearch.run` is the loop.
 
 **Guarantee.** The bound of every region is a certified Lagrangian value, so the interval is proven at every
 instant. Regions are disjoint and finite in number, so the search ends with a proof.
@@ -180,7 +180,7 @@ class PolicySearch(Generic[V]):
     problem
         The problem that its policies are lifted to; None if only the oracle is known.
     context
-        What is known when the search begins, and what limits it.
+        Information at the start of the search, and its limits.
     parameters
         Of the search.
     began
@@ -193,7 +193,7 @@ class PolicySearch(Generic[V]):
     reporter
         Accepts incumbents and makes snapshots.
     record
-        The regions and what is known about them, for a certificate.
+        The regions and their bounds, for a certificate.
     root
         The dual of all policies.
     duals
@@ -300,7 +300,7 @@ class PolicySearch(Generic[V]):
         rounds = self.parameters.node_rounds if self.expanded >= self._next_local_search else 0
         found: list[tuple[float, Node, Dual[V]]] = []
         for region, number in self.split(node, row, dual):
-            # The policies of the dual lie in the node's region; only what is new can exclude them.
+            # The policies of the dual lie in the node's region; only newly forbidden rows can exclude them.
             new = Region(region.forbidden - node.region.forbidden)
             known = [each for each in dual.points if each.lies_in(new, oracle.row_state)]
             part = maximise(oracle, region, known, start=dual.prices, cutoff=cutoff, proven=dual.bound)
@@ -459,7 +459,7 @@ class PolicySearch(Generic[V]):
         return snapshot(queue.lower_bound, Reason.PROVED if proved else Reason.ROUNDING)
 
     def _schedule_local_search(self, cost: float, bound: float) -> None:
-        """Set the next node of local search, by what it found: the incumbent cost `cost` before."""
+        """Set the next node of local search, by its result: the incumbent cost `cost` before."""
         found = self.queue.upper_bound
         is_better = found < cost and found <= noticed_at(cost, bound)
         interval, longest = self.parameters.interval, self.parameters.longest_interval
@@ -499,11 +499,11 @@ def split_region(
 
 
 def undecided_row(dual: Dual[V]) -> int | None:
-    """The row to branch on: where the support disagrees and the decision moves most of what is bounded.
+    """The row to branch on: where the support disagrees and the decision changes bounded costs most.
 
     Both parts then exclude a policy of the support. None if the support is a single policy: it is the optimum
-    of the region. A decision of which it is not known what it moves, as at events, comes first, and of
-    several the one that is made most often.
+    of the region. Decisions with unknown effect, as at events, come first; among several, the most frequent
+    one.
     """
     support = sorted(zip(dual.mixture, dual.support, strict=True), key=lambda pair: -pair[0])
     best, chosen = (False, 0.0), None

@@ -103,7 +103,7 @@ class RandomisedDual:
     def policies_of(
         self, flat: CSSP, optimum: StochasticOptimum, prices: FloatArray
     ) -> Iterator[RandomisedPolicy]:
-        """Stationary policies that cost what a mixture costs: with few extra rows, or with many.
+        """Stationary policies with the costs of a mixture: with few extra rows, or with many.
 
         Parameters
         ----------

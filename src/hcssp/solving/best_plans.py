@@ -89,7 +89,7 @@ class BestPlans(Card):
         return sum(gap <= OPTIMALITY_TOLERANCE for gap in gaps)
 
     def differences(self, index: int) -> dict[Hashable, tuple[Hashable, Hashable | None]]:
-        """Where a plan does not do what the best one does.
+        """A place where a plan differs from the best one.
 
         Returns
         -------
@@ -142,7 +142,7 @@ class _Unsplit(Node):
 
 
 class _Ranking(PolicySearch[FlatPoint]):
-    """The exact method that goes on beyond the best policy."""
+    """The exact method, continued beyond the best policy."""
 
     oracle: FlatOracle
     queue: _Best
@@ -217,7 +217,7 @@ def best_plans(
     deadline = inf if time_limit is None else began + time_limit
     with explaining_dead_ends(problem), single_threaded_algebra():
         search = _Ranking(problem, count)
-        # In a context of its own, so that no deadline is left behind.
+        # In a separate context, so that the deadline ends with it.
         others, ending = copy_context().run(_run, search, deadline, on_progress)
     found = [problem.policy(search.oracle.lift(point)) for _, _, point in search.queue.found]
     evaluations = [evaluate(problem, policy) for policy in found]

@@ -1,4 +1,4 @@
-r"""The dual of a problem as a picture: what every policy costs over the multiplier of one bound.
+r"""The dual of a problem as a picture: the Lagrangian values of policies over the multiplier of one bound.
 
 A policy with expected cost :math:`f` and use :math:`g` of a budget :math:`\Delta` is the line
 :math:`L(\lambda) = f + \lambda (g - \Delta)`: it falls if the policy keeps the bound, and rises if it does
@@ -37,7 +37,7 @@ class PolicyLine(NamedTuple):
     Attributes
     ----------
     cost
-        What it costs, where other bounds have a price what it costs with that.
+        Its cost, including the prices of other bounds.
     use
         Its use of the budget.
     feasible
@@ -69,7 +69,7 @@ class LagrangianStep(NamedTuple):
     price
         The multiplier of the best dual value so far.
     lower_bound, upper_bound
-        What is proven then.
+        The proven lower bound at this step.
     """
 
     line: int
@@ -228,7 +228,7 @@ def _met(trace: list[Progress]) -> Iterator[tuple[Progress, FloatArray, int | No
 def _under_budget(
     problem: Problem, activity: str, constraint: str, budget: float | Plan | None
 ) -> tuple[CSSP, int]:
-    """An activity under a limit on what the constraint counts, and the position of that limit."""
+    """An activity under a limit on the cost that the constraint counts, and the position of that limit."""
     if not isinstance(problem, HCSSP) or not problem.flattening.separable:
         raise InvalidOption(f"activity={activity!r}: exits tie it to others; leave it out")
     number = problem.activity_index(activity)
@@ -242,7 +242,7 @@ def _under_budget(
 
 
 def _budget_of(plan: Plan, activity: str, constraint: str) -> float:
-    """What was allocated to an execution of an activity, or else what it uses."""
+    """The budget of one execution of an activity, or else its use."""
     allocated = plan.budgets.get(activity, {}).get(constraint)
     if allocated is not None:
         return allocated

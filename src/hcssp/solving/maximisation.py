@@ -1,4 +1,4 @@
-r"""Maximising a reward, by minimising what is missed of it.
+r"""Maximising a reward, by minimising its difference to an upper bound.
 
 **Problem.** Rewards :math:`r(s, a)` of rows, of either sign; wanted is the policy that ends almost surely,
 keeps its bounds and has the greatest expected sum of rewards. Taking each reward from a constant instead
@@ -314,14 +314,14 @@ class ChoicesMustCost(UnsupportedProblem):
 
 
 class Gains(NamedTuple):
-    """The reward of each row, and the sum of the sizes of what it is made of."""
+    """The reward of each row, and the sum of the sizes of its parts."""
 
     rewards: FloatArray
     sizes: FloatArray
 
 
 class Shaped(NamedTuple):
-    """What each row misses of what could be had, and what could be had at most."""
+    """The missed reward of each row, and the largest possible reward."""
 
     costs: FloatArray
     most: float
@@ -556,7 +556,7 @@ class GainingLoop(Exception):
     rows
         The rows of its loop.
     gain
-        What a step of the loop gains, on the average.
+        The average gain of a step of the loop.
     """
 
     def __init__(self, rows: IntArray, gain: float) -> None:
@@ -576,7 +576,7 @@ class RewardRows:
     state
         The state of each row, ascending; every state but the goal has one.
     rewards
-        What each row gains.
+        The gain of each row.
     """
 
     onwards: SparseMatrix
@@ -665,7 +665,7 @@ class GreatestReward:
         return best, chosen
 
     def _evaluated(self, guaranteed: FloatArray) -> FloatArray:
-        """What the present policy gives from every state, and at the goal."""
+        """The value of the current policy in every state, and at the goal."""
         count, acts = self._rows.num_states, self._policy != STOP
         taken = self._rows.onwards[np.where(acts, self._policy, 0)]
         taken = csr_array(csr_array(acts.astype(np.float64)[:, np.newaxis] * taken))
@@ -703,7 +703,7 @@ class GreatestReward:
         raise GainingLoop(self._policy[loop], self._gain(csr_array(square[loop][:, loop]), loop))
 
     def _gain(self, chain: SparseMatrix, loop: IntArray) -> float:
-        """What a step of a chain that never ends gains, on the average."""
+        """The average gain of a step of a chain that never ends."""
         size = len(loop)
         rewards = self._rows.rewards[self._policy[loop]]
         if size == 1:

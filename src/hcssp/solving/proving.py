@@ -1,4 +1,4 @@
-"""What is proven after a search: the certificate of its plan, and what double precision has left open.
+"""Proofs after a search: the certificate of its plan, and exact enumeration where rounding leaves a gap.
 
 **Certificates** are made of regions of policies. Budget allocation splits boxes of budgets, and the exact
 method may exchange the plans of identical parts, which a certificate cannot express. A second search over
@@ -68,14 +68,14 @@ def stochastic_certificate(plan: Plan) -> Certificate:
 
 
 def _certificate(plan: Plan, record: SearchRecord, relaxed: bool) -> Certificate:
-    """What a record proves, beside the plan's policy."""
+    """The bound that a record proves, and the plan's policy."""
     if isinstance(plan.problem, ExpandedCSSP) and plan.problem.priced_at is not None:
         # What the search has split is a part whose frontier has other actions: this one is proven in one
         # piece, see hcssp.cssp.expansion.
         record, relaxed = SearchRecord(), True
     policy = plan.found_policy
     rows, extra = (None, ()) if policy is None else (policy.rows, policy.extra)
-    # What is proven beside a randomised policy must hold for all of them.
+    # A lower bound beside a randomised policy must be valid for all randomised policies.
     return certificate_of(plan.problem, record, rows, extra, relaxed=relaxed or bool(extra))
 
 
@@ -157,7 +157,7 @@ def _enumerated(plan: Plan, asked: float) -> Plan:
         policy = plan.problem.policy(rows)
         evaluation = evaluate(plan.problem, policy)
         upper = float(evaluation.costs[0])
-        # On the very edge of the tolerance, doubles may say otherwise: then the interval stays open.
+        # At the edge of the tolerance doubles may differ; then the interval stays open.
         if upper < plan.upper_bound and evaluation.keeps_bounds(plan.tolerances.feasibility):
             proof: Proof = Interval(min(lower, upper), upper, plan.tolerances.optimality)
             plan = replace(plan, found_policy=policy, evaluation=evaluation, proof=proof, budgets={})
@@ -286,7 +286,7 @@ class Enumeration:
         return list(reached)
 
     def _least(self, rows: Sequence[int], reached: Sequence[int]) -> Costs | None:
-        """What the decided states cost, by elimination; None if the policy may stay in them for ever."""
+        """The cost of the decided states, by elimination; None if the policy may stay in them for ever."""
         moves, costs = {}, {}
         for state in reached:
             if rows[state] != NO_ROW:

@@ -1,4 +1,4 @@
-"""The methods by name, with what each takes; a method's code is imported when it is made.
+"""The methods by name, with their options; the code of a method is imported when it is made.
 
 >>> find_method("exact").make().name
 'exact'
@@ -29,7 +29,7 @@ class Method:
     Attributes
     ----------
     name, description
-        Its name, and what it does in one line.
+        Its name, and a description in one line.
     solver
         The class of the solver, and the module that has it.
     options

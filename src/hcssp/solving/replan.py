@@ -1,9 +1,9 @@
 r"""Replanning: a plan for the rest of an execution, after the world has turned out different from the model.
 
 Problem: during an execution a door turns out to be walled up, a hazard has moved, a battery is lower than
-expected. The result is a plan for the rest, from the current place, with what is left of every budget.
+expected. The result is a plan for the rest, from the current place, with the rest of every budget.
 
-**What is left** of a bound :math:`\Delta` that is kept in expectation, over many executions, has two answers
+**The rest of a bound** :math:`\Delta` on an expectation, over many executions, has two definitions
 in the middle of one of them:
 
 - *What was spent counts.* Left is :math:`\Delta - s`, where :math:`s` was really spent on the way. Then the
@@ -83,7 +83,7 @@ def replan(
     Parameters
     ----------
     plan
-        What is being executed.
+        The plan that is being executed.
     at
         Where: the name of an event (with the state that it was entered in, if there are several: a pair), a
         pair of an activity and its state, the state of a single problem, or the last decision of a run, a
@@ -166,7 +166,7 @@ def rest_to_plan(
 
 
 def _place(at: Decision | Hashable | None) -> Hashable | None:
-    """The name of a place; a run's decision says where it is."""
+    """The name of a place, also from a run's decision."""
     if not isinstance(at, Decision):
         return at
     if not at.event:
@@ -218,7 +218,7 @@ def left_at(
     spent: Mapping[str, float] | None,
     charged: Mapping[str, float],
 ) -> dict[str, float]:
-    """What is left of each constraint of `world` at a position; see the module."""
+    """The rest of each constraint of `world` at a position; see the module."""
     if spent is None:
         return _expected_to_be_left(plan.as_procedure(), world, at, charged)
     known = {*world.constraint_names, world.primary_name}
@@ -256,7 +256,7 @@ def left_at(
 def _expected_to_be_left(
     plan: ProcedurePlan, world: HCSSP, at: Hashable | None, charged: Mapping[str, float]
 ) -> dict[str, float]:
-    """What the plan reckoned with for the rest, and what it left unused."""
+    """The expected cost of the rest under the plan, and the unused part of the bound."""
     problem, policy = plan.problem, plan.policy
     position = position_in(problem, at)
     flattening = problem.flattening
@@ -306,14 +306,14 @@ def _costs_to_go(policy: ProcedurePolicy, states: Sequence[int]) -> FloatArray:
     chain = induced_chain(problem, policy)
     choices = flattening.event_row_choice[chain.rows[chain.rows < flattening.num_event_rows]]
     costs, entries = chain.problem.costs.copy(), np.zeros((len(limited), chain.problem.num_rows))
-    # What a choice counts as is not spent.
+    # The cost of a choice under a limit is not spent.
     costs[:, : len(choices)] = 0.0
     entries[:, : len(choices)] = entries_of(problem, [problem.uses[per.use] for per in limited])[choices].T
     return chain.paying(np.vstack([costs, entries])).remaining()[:, list(states)].T
 
 
 def carried_over(policy: Policy, rest: Problem, entry: Hashable | None = None) -> Policy:
-    """What a policy does in a problem that has most names in common with its own; it need not end there.
+    """A policy in a problem with mostly the same names; it need not end there.
 
     If the rest begins at an event, `entry` is the label of the state that it was entered in.
     """
@@ -386,7 +386,7 @@ def _implicit_rest(
     problem: Problem | ImplicitCSSP | None,
     charged: Mapping[str, float],
 ) -> tuple[ImplicitCSSP, Plan | None, Memory]:
-    """The implicit problem that is left, a plan to begin with, and what is known of it."""
+    """The rest of the implicit problem, a plan to begin with, and its reusable results."""
     before = plan.problem
     world = before.implicit if problem is None else problem.implicit
     if world is None or not isinstance(before, CSSP) or world.cost_names != before.cost_names:
@@ -409,7 +409,7 @@ def _left(
     spent: Mapping[str, float] | None,
     charged: Mapping[str, float],
 ) -> dict[str, float]:
-    """What is left of the bounds of the world; the plan's own part of it says what the plan expected."""
+    """The rest of the bounds of the world; the expanded part of the plan gives the expectation."""
     if spent is None and state is None and not charged:
         return {}
     bounds = dict(zip(world.constraint_names, world.bounds.tolist(), strict=True))
@@ -429,7 +429,7 @@ def _left(
 
 
 def _can_follow(plan: Plan, rest: ImplicitCSSP, memory: Memory) -> bool:
-    """Whether the plan says what to do from the new beginning on; if so, that is expanded."""
+    """Whether the plan has actions from the new start on; if so, its states are expanded."""
     if not isinstance(plan.found_policy, DeterministicPolicy):
         return False
     try:

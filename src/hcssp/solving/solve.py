@@ -1,4 +1,4 @@
-"""``solve``: run any solver until a stop criterion holds, and check what it claims.
+"""``solve``: run any solver until a stop criterion holds, and check its claims.
 
 The solver is a generator of progress. This function consumes it, keeps the trace, turns Ctrl-C at any instant
 into an ordinary stop, evaluates the incumbent by code that no solver uses, and freezes the plan.
@@ -90,7 +90,7 @@ class Findings:
         memory: Memory,
         policies: Policies = "deterministic",
     ) -> Findings:
-        """What a plan from an earlier run is worth here: its policy, evaluated again, and its bounds."""
+        """The start from an earlier plan: its policy, evaluated again, and its bounds."""
         if problem.implicit is None:
             return cls._begun(problem, start, tolerances, policies)
         implicit = problem.implicit
@@ -108,13 +108,13 @@ class Findings:
             return cls(problem, tolerances)
         if not same_but_for_bounds(problem, start.problem):
             raise InvalidProblem(["the plan to start with is one for another problem; give one for this"])
-        # What was proven for what counted as feasible then holds for whatever is stricter.
+        # A bound proven under a weaker tolerance is valid under a stricter one.
         stricter = tolerances.feasibility <= start.tolerances.feasibility
         known = start.under(problem) if stricter else replace(start.under(problem), proof=Interval())
         if start.policies != policies:
             if policies == "deterministic" and known.policy.is_randomised:
                 return cls(problem, tolerances)
-            # What is proven about deterministic policies says nothing about randomised ones.
+            # Bounds on deterministic policies are not valid for randomised ones.
             known = replace(known, proof=Interval(), policies=policies)
         known = replace(known, tolerances=tolerances).evaluated()
         if not known.keeps_bounds() or _mixes_choices(known.found_policy, known.evaluation):
@@ -143,7 +143,7 @@ class Findings:
         """Add the next snapshot of the solver."""
         last = self.progress
         better = step.upper_bound < last.upper_bound
-        # A solver that was given a better incumbent goes on to report its own, worse one.
+        # A solver may report its own incumbent although it was given a better one.
         own = better or step.incumbent is last.incumbent
         self.progress = replace(
             step,
@@ -163,7 +163,7 @@ class Findings:
             self.trace.append(point)
 
     def _reward(self, better: bool) -> RewardInterval | None:
-        """What is proven about the reward; costs are what is missed of it, and stored with a margin."""
+        """The reward and its bound, from costs, which are the missed reward plus a margin."""
         reward, found, last = self.problem.reward, self.progress.incumbent, self.progress.reward
         if reward is None or found is None:
             return None
@@ -217,14 +217,14 @@ class Findings:
         )
 
     def _refuted(self, claimed: Infeasible, ending: Ending) -> tuple[Proof, Ending]:
-        """That there is no plan, and why: the graph says whether no policy ends."""
+        """Infeasibility with its reason: the graph decides whether no policy ends."""
         if claimed.weights is not None:
             same = self.searched is self.problem
             return claimed if same else _infeasible(claimed, self.problem), ending
         if not _can_end(self.problem):
             return replace(claimed, ends=False), ending
         if not np.isfinite(self.problem.bounds).any():
-            # A policy that ends is all that is asked for, and there is one.
+            # Without bounds every policy that ends is feasible, and there is one.
             lost = "there are policies that end, but so late that the method loses them"
             return Interval(), Ending(Reason.ROUNDING, lost)
         return claimed, ending
@@ -237,7 +237,7 @@ class Findings:
             raise UnsoundResult(f"the policy breaks its bounds: {broken}")
         if _mixes_choices(progress.incumbent, evaluation):
             raise UnsoundResult("the policy makes several choices at an event; the problem asks for one")
-        # A cost of nothing may be a rounding error of what a step costs.
+        # A small positive cost may be a rounding error of a step cost.
         allowed = CLAIM_TOLERANCE * (abs(cost) + _largest_cost(self.problem))
         if abs(cost - progress.upper_bound) > allowed:
             raise UnsoundResult(f"the policy costs {cost}, not {progress.upper_bound} as the solver reports")
@@ -308,7 +308,7 @@ def _largest_cost(problem: Problem) -> float:
 def _by_name(problem: Problem, prices: Any) -> dict[str, float] | None:
     if prices is None:
         return None
-    # Where nothing is allowed, whatever costs any is taken out: no multiplier says what more would be worth.
+    # Under a bound of 0, actions with such a cost are removed, so the bound has no multiplier.
     return {
         name: float(price)
         for name, price, bound in zip(problem.constraint_names, prices, problem.bounds, strict=True)
@@ -362,7 +362,7 @@ def solve(
         learnt is kept. What a file merely claims
         (:attr:`Plan.claim`) is not.
     memory
-        What was learnt about the same problem before.
+        Results of earlier searches for the same problem.
     like
         A plan for a similar problem, such as the same before the world changed: its prices, and the regions
         that its search has split, are the first to be tried.
@@ -437,9 +437,9 @@ class _Search:
     Parameters
     ----------
     problem, method, context
-        The problem, the method, and what is known when it begins.
+        The problem, the method, and the information at the start.
     known
-        What is known before, to which all findings are added.
+        Earlier results, to which all new results are added.
     criteria, on_progress
         As for :func:`solve`.
     began
@@ -471,7 +471,7 @@ class _Search:
     def plan(self) -> Plan:
         """Search, unless that is over, and conclude."""
         if self._ending is None:
-            # In a context of its own, so that no deadline of it is left behind.
+            # In a separate context, so that its deadline ends with it.
             self._ending = copy_context().run(self._run)
         if self._plan is None:
             self._plan = self._concluded(self._ending)
@@ -515,7 +515,7 @@ class _Search:
             self._context.workers.close()
 
     def _concluded(self, ending: Ending) -> Plan:
-        """The plan of what was found, evaluated."""
+        """The plan of the best policy found, evaluated."""
         known, memory, tolerances = self._known, self._context.memory, self._known.tolerances
         ending = _honest(ending, known.progress.gap, self._criteria, tolerances)
         if known.implicit is not None:

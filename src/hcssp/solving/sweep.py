@@ -1,6 +1,6 @@
 """Sweeps: the best plan for every combination of parameters and bounds.
 
-A point is begun with what the point before it has left. Under other bounds, everything that was learnt holds
+A point starts from the results of the point before it. Under other bounds, everything that was learnt holds
 (:class:`~hcssp.contract.solver.Memory`). Under other parameters, what is known about activities that stay the
 same does, the policy before is the first incumbent if it keeps the bounds, and its prices are the first to be
 tried. Every point is proven by itself.
@@ -64,7 +64,7 @@ MAX_POINTS = 1_000_000
 
 @dataclass(frozen=True)
 class SweepAxis:
-    """What is varied.
+    """A parameter or bound that is varied.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class Grid:
 
 
 def _axis(name: str, is_bound: bool, values: Sequence[Number], found: list[str]) -> SweepAxis:
-    """The axis; what is wrong with it is added to `found`."""
+    """The axis; its errors are added to `found`."""
     what = f"the bound on {name!r}" if is_bound else f"{name!r}"
     if not values:
         found.append(f"{what} has no values; give at least one")
@@ -178,7 +178,7 @@ def _axis(name: str, is_bound: bool, values: Sequence[Number], found: list[str])
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """What is known at one combination.
+    """The result at one combination.
 
     Attributes
     ----------
@@ -190,7 +190,7 @@ class SweepPoint:
     costs
         The exact expected costs of the plan that was found, by name; empty if none was.
     prices
-        What a unit of each constraint is worth, where that is known.
+        The price of each constraint, if it is known.
     randomised
         No plan costs less, not even a randomised one; None if that is unknown.
     reason
@@ -198,7 +198,7 @@ class SweepPoint:
     message
         Why there is no plan; empty if there is one.
     iterations, seconds, cpu_seconds
-        What the search took.
+        The processor time of the search.
     reward, reward_at_most
         Of a problem that maximises: the plan's expected reward, and what no plan exceeds.
     """
@@ -221,7 +221,7 @@ class SweepPoint:
 
     @property
     def figure(self) -> float:
-        """What the plan is judged by: its expected reward where one is maximised, else its primary cost."""
+        """The objective of the plan: its expected reward if one is maximised, else its primary cost."""
         return self.upper_bound if self.reward is None else self.reward
 
     @property
@@ -262,13 +262,13 @@ class Sweep(Picture):
     Attributes
     ----------
     problem
-        What the problem is called.
+        The name of the problem.
     primary, constraints
         The cost that is minimised, and the names of the constraints.
     called
         What costs and constraints are called for people, with their units.
     axes
-        What was varied; bounds come last.
+        The parameters and bounds that were varied; bounds come last.
     points
         In the order of the axes, the last of which varies fastest. Fewer than combinations if interrupted.
     seconds
@@ -364,7 +364,7 @@ def sweep(
     gap
         The relative gap at which a point is done.
     time_limit
-        Seconds for each point; what is proven by then is reported.
+        Seconds for each point; the interval proven by then is reported.
     file
         Where points are kept as they are found. Those that are there already, and good enough, are not
         solved again: they are claims (:attr:`SweepPoint.status`).
@@ -546,7 +546,7 @@ class _Points:
         return True
 
     def add(self, solved: Sequence[tuple[int, SweepPoint]]) -> None:
-        """Keep what was found."""
+        """Save the result of a point."""
         for place, point in solved:
             if self.known is not None:
                 self.known.add(self.keys[place], point)
@@ -559,12 +559,12 @@ class _Points:
 
 
 def be_ready() -> None:
-    """Do nothing: a worker that calls this has imported what it needs for a point."""
+    """Do nothing: a worker that calls this has imported the code for a point."""
 
 
 @dataclass
 class _Neighbour:
-    """What the points before have left: what was learnt, and the last plan."""
+    """The results of the points before: their memory, and the last plan."""
 
     memory: Memory = field(default_factory=Memory)
     plan: Plan | None = None
@@ -584,7 +584,7 @@ class _Neighbour:
 
 
 def _solve_strand(make: Maker, strand: Strand, gap: float, time_limit: float) -> list[tuple[int, SweepPoint]]:
-    """Solve points one after the other; the worker keeps what it has learnt for its next strand."""
+    """Solve points one after the other; the worker keeps its results for its next points."""
     neighbour = kept("neighbour of a sweep", _Neighbour)
     return [
         (place, _solve_point(make(settings), make.solver, settings, bounds, gap, time_limit, neighbour))
@@ -646,7 +646,7 @@ FORMAT = "hcssp-sweep-1"
 
 
 def sweep_file(path: str | Path) -> Journal[str, SweepPoint]:
-    """What a file knows about points of sweeps, by :func:`sweep_key`; more is added at its end.
+    """The points of sweeps in a file, by :func:`sweep_key`; new points are added at its end.
 
     Raises
     ------

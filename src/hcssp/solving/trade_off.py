@@ -9,7 +9,7 @@ policy branching. A policy found for a bound keeps every larger bound, and a low
 smaller one, so each point helps its neighbours.
 
 All points share one oracle: they differ in a bound only, on which the budget curves of the activities do not
-depend. With workers, each worker has an oracle of its own, and gets the points one by one.
+depend. With workers, each worker has its own oracle, and gets the points one by one.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ class CurvePoint:
     bound
         The bound on the constraint.
     plan
-        What is proven under that bound, and the best deterministic policy found, if any.
+        The proven interval under that bound, and the best deterministic policy found, if any.
     stochastic
         The optimum over randomised policies, or a bound below which none is where :attr:`TradeOff.exact` is
         False; ``inf`` if no randomised policy keeps the bounds. It may be finite where no deterministic one
         does.
     price
-        What one more unit of the bound saves there; None if no randomised policy keeps the bounds.
+        The saving per unit of the bound there; None if no randomised policy keeps the bounds.
     """
 
     bound: float
@@ -181,7 +181,7 @@ def trade_off(
     on_point
         Called with every point when it is done.
     memory
-        What was learnt about the problem before, such as ``plan.memory``.
+        Results of earlier searches for the problem, such as ``plan.memory``.
     executor
         Works on the points in parallel, as for :func:`hcssp.solve`; they arrive as they are completed.
 
@@ -207,7 +207,7 @@ def trade_off(
     # The costs of choices depend on a limit for each execution, so the curve is not convex in it: no
     # tangents.
     if not problem.is_limit(index):
-        # The other half of the time is for the points, which are what was asked for.
+        # The other half of the time is for the points, which the caller has requested.
         with suppress(OutOfTime), until(began + 0.5 * time_limit):
             least = max(0.0, least_use(oracle, index))
             tangents_between(oracle, index, asked, tangents)
@@ -258,7 +258,7 @@ _Packed = tuple[IntArray | None, dict[str, Any]]
 
 
 def be_ready() -> None:
-    """Do nothing: a worker that calls this has imported what it needs for a point."""
+    """Do nothing: a worker that calls this has imported the code for a point."""
 
 
 @dataclass
@@ -284,7 +284,7 @@ class _Search:
                 rows, parts = task.result()
                 under = self.problem.with_bounds({self.constraint: bound})
                 plan = Plan(under, None if rows is None else under.policy(rows), **parts)
-                # Evaluated again: nothing that a worker says is believed.
+                # Evaluated again: the results of a worker are not trusted.
                 yield bound, self._keep(bound, plan.evaluated() if plan.found else plan)
 
     def _keep(self, bound: float, plan: Plan) -> Plan:
@@ -300,7 +300,7 @@ class _Search:
         """The arguments of :func:`_solved` for a point; those that are worked on share the time by rounds."""
         left = max(0.0, self.deadline - time.perf_counter())
         rounds = max(1, ceil(self.num_open / workers))
-        # What the first plan takes, all other points are spared.
+        # Results of the first point save time at all others.
         seconds = left / (rounds if self.known else min(rounds, 2))
         before = [plan for smaller, plan in self.known.items() if smaller <= bound]
         best = min(before, key=lambda plan: plan.upper_bound, default=None)
@@ -333,7 +333,7 @@ def _solved(
 
 
 def _solve_elsewhere(*order: Any) -> _Packed:
-    """The plan of a point, found by a worker, which keeps what it has learnt for its next point."""
+    """The plan of a point, found by a worker, which keeps its results for its next point."""
     plan = _solved(kept("memory", Memory), *order)
     left = ("problem", "found_policy", "evaluation", "memory", "record")
     parts = {each.name: getattr(plan, each.name) for each in fields(plan) if each.name not in left}
@@ -341,7 +341,7 @@ def _solve_elsewhere(*order: Any) -> _Packed:
 
 
 def _point(constraint: str, bound: float, plan: Plan, value: float, price: float | None) -> CurvePoint:
-    """The point that a search has found, with what the stochastic curve proves there."""
+    """The point that a search has found, with the bound of the stochastic curve there."""
     if value == -inf and plan.stochastic is not None:
         value = float(plan.stochastic.value)
     if isinstance(plan.proof, Infeasible):
@@ -565,7 +565,7 @@ def on_curve(tangents: dict[float, Tangent], bound: float) -> tuple[float, float
 def bound_range(
     problem: Problem, constraint: str, gap: float = 1e-3, max_seconds: float = 10.0
 ) -> tuple[float, float]:
-    """The least value that some plan can keep, and what the best plan uses without this bound.
+    """The least bound that a plan can keep, and the use of the best plan without this bound.
 
     There is no plan below the first, and nothing changes above the second, to the accuracy of `gap`. The
     other bounds hold in the second. Where they bind, the best deterministic plan may use more than the

@@ -1,10 +1,10 @@
-r"""Why a plan does what it does: what the alternatives at one place would cost.
+r"""Reasons for the decisions of a plan: the costs of the alternatives at one place.
 
 There are two questions about an alternative, and both are answered exactly. *Once*: if the alternative is
 taken at the first visit, and the plan is followed from then on, what is the expectation of every cost? With
 :math:`V_i` the cost-to-go of the plan and :math:`p` the probability that it reaches :math:`s`, the deviation
 to a row :math:`r` changes the expectation by :math:`p \, (C_i(r) + \sum_{s'} T(r, s') V_i(s') - V_i(s))`.
-Where the plan does not say what to do then, the best plan with the alternative says it.
+In states without an action of the plan, the best plan with the alternative provides it.
 
 *Always*: of all plans that keep the bounds and take the alternative at every visit, which is best? That is
 the same problem without the other rows of the state. It is solved like any other, with a proven interval.
@@ -49,12 +49,12 @@ _SHOWN = 4
 
 @dataclass(frozen=True, eq=False)
 class Alternative:
-    """What else could be done at a place.
+    """An alternative at a place.
 
     Attributes
     ----------
     action
-        What it is called.
+        Its name.
     once
         The expected costs, the primary first, if it is taken at the first visit and the plan is followed from
         then on; None if the plan has no action in a state that is reached, or would not end. A limit for each
@@ -125,7 +125,7 @@ def why(
     gap: float | None = None,
     best: bool = True,
 ) -> Reasons:
-    """What the alternatives to what a plan does at a place would cost.
+    """The costs of the alternatives to the decision of a plan at a place.
 
     >>> from hcssp.scenarios import small_building
     >>> found = why(solve(small_building()), "start")
@@ -345,7 +345,7 @@ def deviating_once(
     comes
         The probability that the plan reaches the state.
     otherwise
-        Rows to follow where the plan says nothing; None for none.
+        Rows for states in which the plan has none; None for no rows.
     """
     problem = plan.problem
     rows = plan.policy.rows

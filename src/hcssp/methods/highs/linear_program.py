@@ -224,7 +224,7 @@ def conclude(
     ending: Ending | None,
     parameters: HighsParameters,
 ) -> tuple[Progress, Incumbent | None]:
-    """What a relaxation proves, with the policies found in its flow.
+    """The bound of a relaxation, with the policies found in its flow.
 
     Parameters
     ----------
@@ -372,7 +372,7 @@ def decompose(
         evaluation = evaluate(problem, DeterministicPolicy(problem, rows))
         visited = np.flatnonzero((evaluation.visits > negligible) & acting)
         used = np.maximum(remaining[rows[visited]], 0.0) / evaluation.visits[visited]
-        # The flow of rare states is noise; the last policy takes what they would leave over.
+        # The flow of rare states is noise; the last policy takes the rest.
         is_last = len(mixture) == problem.num_constraints
         weight = left if is_last else float(np.min(used, initial=left))
         if weight <= negligible:

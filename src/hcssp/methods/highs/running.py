@@ -34,7 +34,7 @@ class HighsParameters:
     integer_tolerance
         The same for an integer program; at 1e-9 the presolve of HiGHS has been seen to lose the optimum.
     negligible_flow
-        Flow below this does not say what to do in a state.
+        Flow below this does not determine an action in a state.
     largest_flow
         A larger limit of a flow is of no use in double precision: a binary that is "zero" lets it through.
     margin

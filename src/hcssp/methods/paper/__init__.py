@@ -1,4 +1,4 @@
-"""The paper's method: Algorithms 1 to 5, what the mode sharp adds, and the solver that runs them."""
+"""The paper's method: Algorithms 1 to 5, the additions of the mode sharp, and the solver that runs them."""
 
 from __future__ import annotations
 

@@ -287,7 +287,7 @@ def procedural_planning(
     iterations: float,
     start: FloatArray | None = None,
 ) -> ProceduralAnswer:
-    """Algorithm 3: the best procedure if activities cost what the estimates say.
+    """Algorithm 3: the best procedure under the estimated costs of activities.
 
     Stage 1 is the dual of the C-SSP over events (:class:`~hcssp.methods.paper.instance.EstimatedProcedure`).
 
@@ -351,7 +351,7 @@ def _stage_two_of_choices(
 
 @dataclass(frozen=True, eq=False)
 class LowerBound:
-    """A lower bound on a box, and what it was made of.
+    """A lower bound on a box, and its parts.
 
     Attributes
     ----------
@@ -495,7 +495,7 @@ SELDOM = 1e-300
 
 
 def published_limits(instance: Instance, likelihoods: Mapping[str, float] | None = None) -> Box:
-    """The box that holds every feasible solution of the problem, unless `likelihoods` say otherwise."""
+    """The box with every feasible solution of the problem, or the one that `likelihoods` give."""
     likelihood = least_likelihoods(instance)
     for position, known in enumerate(instance.problem.activities):
         likelihood[position] = (likelihoods or {}).get(known.name, likelihood[position])

@@ -137,7 +137,7 @@ class ActivityAnswer:
 
 
 class Instance:
-    r"""A problem, and what is known about its activities.
+    r"""A problem, and the planners of its activities.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class Instance:
         The events in a topological order, if there is one, and the activities in that of the events they
         start from.
     has_cycles
-        Whether an event can be come to again.
+        Whether an event can be reached again.
     activities
         A planner under limits for each activity; it counts what constraints with a finite bound count.
     edges
@@ -214,7 +214,7 @@ class Instance:
         return slice(int(self._edge_start[activity]), int(self._edge_start[activity + 1]))
 
     def own_prices(self, activity: int, prices: FloatArray) -> FloatArray:
-        """What the constraints' multipliers amount to for each counted cost of `activity`."""
+        """The sum of the constraints' multipliers for each counted cost of `activity`."""
         counted = self.activities[activity].counted
         own = np.zeros(len(counted))
         for constraint, index in self.counts[activity]:
@@ -247,14 +247,14 @@ class Instance:
         return None if solution is None or not may_be_feasible(solution.costs, self.bounds) else solution
 
     def cost_of(self, solution: ProcedurePoint) -> float:
-        """What a solution costs, with the digits that it takes; ``inf`` if it breaks a bound by them."""
+        """The cost of a solution, computed precisely enough; ``inf`` if it breaks a bound."""
         if is_limited(self.problem) or is_doubtful(solution, self.oracle.bounds):
             careful = careful_evaluation(self.problem, self.oracle, solution)
             return float(careful.costs[0]) if careful is not None and careful.keeps_bounds() else inf
         return float(solution.costs[0]) if is_feasible(solution.costs, self.bounds) else inf
 
     def usage_of(self, solution: ProcedurePoint) -> FloatArray:
-        """What each activity of a solution uses: the least limits it could have been planned under."""
+        """The use of each activity of a solution: the least limits under which it could be planned."""
         usage = np.zeros(len(self.edges))
         for activity, plan in enumerate(solution.plans):
             if plan is not None:
@@ -306,7 +306,7 @@ class Proof:
     Attributes
     ----------
     lower_bound, plan
-        What is proven so far, and the best plan known within the limits.
+        The proven bound so far, and the best plan known within the limits.
     has_ended
         Whether nothing is left to prove.
     """
@@ -343,7 +343,7 @@ def _in_order(problem: HCSSP) -> tuple[tuple[int, ...], bool]:
 
 
 class Contributions(NamedTuple):
-    """What one execution of each activity contributes to a procedure.
+    """The contribution of one execution of each activity to a procedure.
 
     Attributes
     ----------
@@ -378,7 +378,7 @@ class EventOracle(Oracle["ChoicePoint"]):
 
     @abstractmethod
     def _contributions(self, weights: FloatArray) -> Contributions:
-        """What the activities contribute under `weights` of the cost and the constraints."""
+        """The contributions of activities under `weights` of the cost and the constraints."""
 
     def minimise(
         self, weights: FloatArray, region: Region, precision: float = 0.0, near: ChoicePoint | None = None
@@ -429,7 +429,7 @@ class EstimatedProcedure(EventOracle):
 
 
 class ChoicePoint(PolicyPoint):
-    """Choices at the events, and what they cost.
+    """Choices at the events, and their costs.
 
     Parameters
     ----------

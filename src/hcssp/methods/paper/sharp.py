@@ -1,4 +1,4 @@
-r"""What the mode sharp does beyond the paper; the mode published uses nothing of it.
+r"""The additions of the mode sharp to the paper; the mode published does not use them.
 
 **Narrower limits** (:func:`sharp_limits`): no activity can use less than its least, nor need it use more than
 its best.
@@ -111,7 +111,7 @@ def sharp_lower_bound(
     iterations
         Of the second stages: the paper's l.
     parent
-        The bound of a larger box; what holds for that one holds for this one.
+        The bound of a larger box, which is also valid for this one.
     cutoff
         A bound at which the caller loses interest.
     """
@@ -318,7 +318,7 @@ def split_at_incumbent(
     """
     lengths = _scaled_lengths(instance, box, root, bound, iterations)
     if not np.any(lengths > 0.0):
-        # A proof that has not ended goes on where it was left.
+        # A proof that has not ended continues where it stopped.
         running = np.flatnonzero(bound.executions > 0.0).tolist()
         unproven = (instance.is_unproven(each, box.upper[instance.edges_of(each)]) for each in running)
         return (box,) if any(unproven) else ()

@@ -64,7 +64,7 @@ function drawBrief() {
       const worth = price === undefined || price === null ? "" : price === 0 ? `; more would ${greatest ? "gain" : "save"} nothing` : isChance(name) ? `; one percent more is worth ${figure(price / 100, 3)}` : `; a unit more is worth ${figure(price, 3)}`;
       return tile(capital(expectedOf(name)), spent(name, point, bound), (bound === undefined ? "bound as in the problem" : bound === null ? "no bound" : `of the ${amount(name, bound)} allowed`) + worth);
     }),
-    tile(point.status === "claimed" ? "Claimed interval" : "Proven interval", point.limit === null ? "unknown" : html("span", { class: "interval" }, html("span", {}, `${lowEnd(point)} –`), " ", html("span", {}, highEnd(point))), `holds the best plan's ${greatest ? "reward" : "cost"}`),
+    tile(point.status === "claimed" ? "Claimed interval" : "Proven interval", point.limit === null ? "unknown" : html("span", { class: "interval" }, html("span", {}, `${lowEnd(point)} –`), " ", html("span", {}, highEnd(point))), `contains the best plan's ${greatest ? "reward" : "cost"}`),
     point.status === "claimed" ? tile("Quality", best ? "optimal" : gap === null ? "unknown" : `within ${percent(gap)}`, "claimed by a results file, not checked")
       : tile("Quality", best ? "✓ optimal" : gap === null ? "unknown" : `within ${percent(gap)}`, best ? "proven, to one part in a million" : "of the best plan, proven"));
 }

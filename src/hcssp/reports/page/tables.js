@@ -11,7 +11,7 @@ function drawTiles(host, plan) {
       const shown = isChance(constraint) ? amount(constraint, used, figure) : withUnit(data, constraint, beside(used, bound));
       return tile(capital(expectedOf(constraint)), shown, bound === null ? "no bound" : `${kept ? "✓ within" : "✗ beyond"} the bound of ${amount(constraint, bound)}`);
     }),
-    tile(`${capital(plan.word)} interval`, plan.limit === null ? "unknown" : html("span", { class: "interval" }, html("span", {}, `${roundedDown(Math.min(plan.limit, plan.own))} –`), " ", html("span", {}, withUnit(data, primary, roundedUp(Math.max(plan.limit, plan.own))))), greatest ? `holds the best plan's ${shortened(primary)}` : "holds the best plan's cost"),
+    tile(`${capital(plan.word)} interval`, plan.limit === null ? "unknown" : html("span", { class: "interval" }, html("span", {}, `${roundedDown(Math.min(plan.limit, plan.own))} –`), " ", html("span", {}, withUnit(data, primary, roundedUp(Math.max(plan.limit, plan.own))))), greatest ? `contains the best plan's ${shortened(primary)}` : "contains the best plan's cost"),
     tile("Quality", optimal ? "✓ optimal" : gap === null ? "unknown" : `within ${percent(gap)}`, optimal ? `${plan.word}, to one part in a million` : gap === null ? "nothing is proven" : `of the best plan, ${plan.word}`),
     ...(plan.limit === null && plan.claimed !== null ? [tile("Claimed, not checked", `not ${worse} ${roundedLimit(plan.claimed)}`, "says the plan's file")] : []));
 }
