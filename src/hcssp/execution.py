@@ -2,7 +2,7 @@
 
 Problem: a robot's code has a plan and sensors. At every moment it needs the next thing to do.
 
-Method: a :class:`Run` knows where in the procedure it is. Every call of :meth:`Run.step` takes what was
+Method: a :class:`Run` tracks its place in the procedure. Every call of :meth:`Run.step` takes what was
 observed since the last one and answers with a :class:`Decision`: at an event the choice made there, in an
 activity the action to take. What is observed is
 
@@ -128,7 +128,7 @@ class Decision:
     over
         Whether the end is reached and nothing is left to do.
     cell
-        The state without what is carried in it, such as a cell; the same as `state` where nothing is.
+        The state without its levels, such as a cell; the same as `state` if it has none.
     used
         How much of each capacity has been used, by name: what was measured last, and what the model expects
         since then.
@@ -199,7 +199,7 @@ class Run:
         # A single problem is run as the only activity of a procedure, whose one choice goes without saying.
         self._single = not isinstance(policy, ProcedurePolicy)
         if not isinstance(policy, ProcedurePolicy):
-            # Here an improper policy is reported by the names of its own problem.
+            # An improper policy is reported here with the names of its problem.
             induced_chain(policy.problem, policy).require_proper()
         self._problem = policy.problem.procedure
         self._policy = policy.procedure
@@ -340,7 +340,7 @@ class Run:
         spent: Mapping[str, float] | None = None,
         **options: Unpack[SearchOptions],
     ) -> Run:
-        """Plan the rest again from here, and go on by that plan: the world is not what the plan took it for.
+        """Plan the rest again from here, for example in a changed world, and continue with that plan.
 
         Parameters
         ----------
@@ -419,7 +419,7 @@ class Run:
         return [self._observations.named(each) for each in self._observations.outcomes(*here)]
 
     def simulate(self, runs: int = 10_000, seed: int = 0) -> Simulation:
-        """Follow the plan from here to the end many times: what is still to be spent.
+        """Simulate the plan from here to the end: the distribution of the remaining costs.
 
         Parameters
         ----------
@@ -440,7 +440,7 @@ class Run:
         return int(self._flat_states[activity][local])
 
     def _draw(self) -> None:
-        """Where the policy chooses at random, decide what is done this time."""
+        """If the policy chooses at random, sample the action."""
         options = self._mixed.get(self._flat_state)
         if options is not None:
             rows = self._policy.rows.copy()
@@ -513,7 +513,7 @@ class Run:
                 self._allowed[constraint.name] = constraint.limit
 
     def _spend(self, reached: int) -> None:
-        """Count what the action cost that was taken, which may depend on the state that it reached."""
+        """Add the costs of the last action, which may depend on the state that it reached."""
         row = int(np.searchsorted(self._chain.rows, self._policy.rows[self._flat_state]))
         costs = self._chain.problem.costs[:, row]
         if self._inside is not None:
@@ -541,7 +541,7 @@ Begun = tuple[Outcome, int | None]
 
 
 class Observations:
-    """What the model allows to be observed under a policy, and which of it an observation means.
+    """The observations that the model allows under a policy, and the meaning of each.
 
     After an action that is a state. After a choice it is an outcome, by the name of its activity or event,
     and the state in which its activity begins: whichever identifies it. Other observations are refused with a
@@ -552,7 +552,7 @@ class Observations:
     Parameters
     ----------
     policy
-        What is done.
+        The action.
     single
         Whether the problem is a single one, which has no events.
     where
@@ -586,7 +586,7 @@ class Observations:
         return found
 
     def named(self, possible: Begun) -> tuple[str | None, Hashable | None]:
-        """What an outcome is called, None in a single problem, and the state's label."""
+        """The name of an outcome, None in a single problem, and the label of the state."""
         return None if self._single else self._name(possible[0]), self._start_label(possible)
 
     def state_of(
@@ -649,14 +649,14 @@ class Observations:
         def is_called(each: Begun, name: Hashable) -> bool:
             return name in (self._name(each[0]), *(self._problem.events[end] for end in each[0].events))
 
-        # What happens at once says more than the event that an activity leads to in the end.
+        # An immediate event is more specific than the event to which an activity leads.
         matching = [each for each in possible if outcome is None or self._name(each[0]) == outcome]
         matching = matching or [each for each in possible if is_called(each, outcome)]
         if seen is not None:
             by_state = [each for each in matching if _is_at(self._start_label(each), seen)]
             exactly = [each for each in matching if self._name(each[0]) == seen]
             loosely = [each for each in matching if is_called(each, seen)]
-            # An activity's own name says more than that of the event behind it.
+            # The name of an activity is more specific than that of the event after it.
             matching = by_state if self._single else by_state or exactly or loosely
         if len(matching) != 1:
             observed = seen if outcome is None else (outcome if seen is None else (outcome, seen))
@@ -668,7 +668,7 @@ class Observations:
         return happened, start
 
     def _name(self, outcome: Outcome) -> str:
-        """What an outcome is called: its activity, or its event if it runs none."""
+        """The name of an outcome: its activity, or its event if it runs none."""
         if outcome.runs is None:
             return self._problem.events[outcome.event]
         return self._problem.activities[outcome.runs].name

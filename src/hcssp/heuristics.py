@@ -18,8 +18,8 @@ the large problem; ``consistent=True`` checks what is expanded.
 **Under prices.** The policy that saves most time is not the one that saves most damage, so
 :math:`h_0 + \sum_k \lambda_k h_k` promises less than the best policy at prices :math:`\lambda` pays. What is
 made here knows better: :meth:`TableHeuristic.together` solves the small problem under the prices that the
-search asks for. Give the heuristic itself, not its method :meth:`~TableHeuristic.of`, and it is asked.
-Several projections look at different things, and :func:`highest` takes the highest of what they say.
+search tries, if the heuristic object is passed, not its method :meth:`~TableHeuristic.of`.
+For several projections, :func:`highest` takes the maximum of their values.
 
 **Rounding.** Costs are not negative, so a sum of :math:`m` terms is off by a factor of at most
 :math:`1 + m \varepsilon`, and so much more after each sweep. The values are lowered by as much as all steps
@@ -140,7 +140,7 @@ class ExpectedCosts:
         self._terms = 2 + int(np.diff(self._matrix.indptr).max(initial=0))
 
     def least(self, row_costs: FloatArray) -> FloatArray:
-        """For each state what is to be paid at least in expectation; finite also where no policy ends."""
+        """For each state a lower bound on the expected costs; finite also where no policy ends."""
         value = np.zeros(len(self._order))
         if not len(self._rows):
             return value
@@ -175,7 +175,7 @@ MAX_KEPT = 16
 
 
 class PricedHeuristic(Protocol):
-    """A heuristic that knows prices; :class:`TableHeuristic` is one, and users may write others."""
+    """A heuristic for weighted costs; :class:`TableHeuristic` is one, and users may write others."""
 
     def __call__(self, state: Any) -> Any:
         """Lower bounds on each cost-to-go by itself: of one state, or of an array of states."""
@@ -195,7 +195,7 @@ class PricedHeuristic(Protocol):
 
 
 class TableHeuristic:
-    """A heuristic that looks up what is known of the states of a small problem.
+    """A heuristic that looks up the values of the states of a small problem.
 
     It is called with a state and answers with one number for each cost, or with an array of states, one a
     row of whole numbers, and answers with one column for each: it serves both kinds of implicit problems.
@@ -290,7 +290,7 @@ class TableHeuristic:
 
 
 class HighestHeuristic:
-    """The highest of what several heuristics say; see :func:`highest`."""
+    """The maximum of several heuristics; see :func:`highest`."""
 
     def __init__(self, heuristics: Sequence[PricedHeuristic]) -> None:
         self._heuristics = tuple(heuristics)
@@ -339,7 +339,7 @@ def expected_costs(problem: CSSP, project: Callable[[Any], Any] | None = None) -
 
 
 def highest(*heuristics: PricedHeuristic) -> HighestHeuristic:
-    """The highest of what several heuristics say, each cost by itself and under prices.
+    """The maximum of several heuristics, for each cost and for weighted costs.
 
     Parameters
     ----------

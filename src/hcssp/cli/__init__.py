@@ -3,7 +3,7 @@
 Answers go to stdout (with ``--json`` exactly one object), progress and messages to stderr. Exit codes:
 0 solved; 1 no feasible plan exists, none was found in time, the one that was evaluated breaks its bounds, or
 the proof that was checked does not hold (the message says which); 2 bad input, or an output that cannot be
-written; 3 a bug in hcssp; 130 interrupted, after what was found so far has been printed.
+written; 3 a bug in hcssp; 130 interrupted, after the best plan so far was printed.
 """
 
 from __future__ import annotations

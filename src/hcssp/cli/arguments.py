@@ -93,7 +93,7 @@ def _axis(
 
 
 def _parts(text: str) -> list[str]:
-    """What a part of a list stands for: itself, or the values of a range, exactly."""
+    """The values of a part of a list: one value, or those of a range, exactly."""
     if ":" not in text:
         return [text]
     ends = [exact(part.strip()) for part in text.split(":")]

@@ -25,7 +25,7 @@ from hcssp.solving.registry import METHODS
 
 
 def bench(session: Session) -> int:
-    """Measure what is missing, and write what is known."""
+    """Make the missing measurements, and write all of them."""
     arguments = session.arguments
     limit = SUITES[arguments.suite] if arguments.time_limit is None else arguments.time_limit
     pairs, folder = _pairs(session), arguments.out
@@ -106,7 +106,7 @@ def _solvers(methods: list[str], tools: list[str]) -> list[str]:
 def _measure(
     session: Session, pairs: list[Pair], limit: float, known: Journal[Key, Measurement]
 ) -> list[Measurement]:
-    """Everything that is known in the end; after a signal, what is known by then."""
+    """All measurements; after a signal, those made so far."""
     found: list[Measurement] = []
     missing = []
     for instance, solver in pairs:

@@ -84,7 +84,7 @@ class Command:
     Attributes
     ----------
     summary, description
-        What it is for, in a line and in full.
+        Its summary and its description.
     """
 
     def __init__(self, name: str, text: str) -> None:
@@ -232,7 +232,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _refuse_unknown_options(given: Sequence[str], command: argparse.ArgumentParser) -> None:
-    """Refuse an option that there is not, before argparse says that something else is missing."""
+    """Refuse an unknown option, before argparse reports that something else is missing."""
     known = [name for action in command._actions for name in action.option_strings if name.startswith("--")]
     for option in (each.partition("=")[0] for each in takewhile(lambda each: each != "--", given)):
         if option.startswith("--") and " " not in option and option not in known:

@@ -118,7 +118,7 @@ def work(
 
 
 def first_progress(start: Plan | None) -> Progress:
-    """What is known before a search: the plan to start with, if there is one."""
+    """The start of a search: the plan to start with, if there is one."""
     if start is None or not start.found:
         return Progress()
     return Progress(incumbent=start.found_policy, upper_bound=start.upper_bound)
@@ -144,7 +144,7 @@ def stopped(problem: HCSSP, method: str, progress: Progress, interruption: Inter
 def _kept(
     problem: HCSSP, method: str, progress: Progress, ending: Ending, lower_bound: float | None = None
 ) -> Plan:
-    """The best plan so far; after a fault what the search claims to have proven is not believed."""
+    """The best plan so far; after a bug the bounds of the search are not trusted."""
     plan = Plan(
         problem=problem,
         found_policy=progress.incumbent,
@@ -179,7 +179,7 @@ class PlanSaver:
     path
         Where to.
     problem, method
-        What is solved, and how.
+        The problem and the method.
     start
         The plan that the solver begins with, if any.
     record
@@ -336,7 +336,7 @@ def first_incumbent(
 
 
 def save_proof(plan: Plan, path: Path) -> tuple[float, float] | None:
-    """Write the certificate of a search, however it ended, and return what it proves; None if nothing is.
+    """Write the certificate of a search, for any ending, and return its claim; None if it proves nothing.
 
     Raises
     ------

@@ -95,7 +95,7 @@ def _question(session: Session) -> Reduced:
 
 
 def _check_options(session: Session) -> None:
-    """Refuse what a property leaves no room for, and files that cannot be written."""
+    """Refuse options that a property excludes, and files that cannot be written."""
     arguments = session.arguments
     given = [f"--{name.replace('_', '-')}" for name in _NOT_WITH_A_PROPERTY if getattr(arguments, name)]
     given += [
@@ -116,7 +116,7 @@ def _check_options(session: Session) -> None:
 
 
 def _saved(arguments: argparse.Namespace, question: Reduced, found: Found) -> list[str]:
-    """Save the policy and the certificate, and say so."""
+    """Save the policy and the certificate, and report their files."""
     said = []
     for answer, _ in found.values():
         if arguments.out is not None and answer.achievable:
@@ -239,7 +239,7 @@ def _print_front(arguments: argparse.Namespace, question: Reduced, interruption:
 
 
 def _values(question: Reduced, costs: Sequence[Fraction]) -> list[tuple[str, float]]:
-    """What the policy reaches of each objective, as it was verified; nothing without a policy."""
+    """The verified value of each objective under the policy; nothing without a policy."""
     return [
         (objective.text, float(question.value(place, cost)))
         for place, (objective, cost) in enumerate(zip(question.query.objectives, costs, strict=False))

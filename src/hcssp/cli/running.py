@@ -2,7 +2,7 @@
 
 A bug in hcssp prints one line, and writes the details to a file that can be sent.
 
-Ctrl-C, SIGTERM, SIGHUP and the time limit are ordinary ways to stop: what was found is kept and printed.
+Ctrl-C, SIGTERM, SIGHUP and the time limit are ordinary ways to stop: the best plan so far is printed.
 
 While a problem is read or a solver works, a signal raises ``KeyboardInterrupt`` in it, which ``solve`` turns
 into a result. Before (while modules are imported, which must not be torn apart) and after (while the plan is

@@ -53,7 +53,7 @@ def serve(session: Session) -> int:
 
 
 def _first(arguments: argparse.Namespace) -> tuple[dict[str, Any], Path]:
-    """What a session begins with, and the project folder."""
+    """The start of a session, and the project folder."""
     from hcssp.files.named_problem import is_file
     from hcssp.scenarios.scenario import find_scenario
 

@@ -1,4 +1,4 @@
-"""A command at work: what was asked, the problem and the plan that it names, and its answer.
+"""A running command: its arguments, its problem and plan, and its answer.
 
 Every command is a function of a :class:`Session` and returns its exit code.
 """
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """What a command is given.
+    """The input of a command.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ class Session:
             print(wrapped(text) if wrap else text)
 
     def say(self, text: str) -> None:
-        """Print, below an answer for people, what was written where."""
+        """Print, below an answer for people, the files that were written."""
         if not self.arguments.json:
             print(f"\n{text}")
 
@@ -375,7 +375,7 @@ def read_plan(
 
     plan = load_plan(path, with_bounds(problem, arguments.bound))
     if arguments.bounds_of == "plan":
-        # Read again: what the file claims is about its own bounds.
+        # Read again: the claims of the file are about its bounds.
         plan = load_plan(path, with_bounds(problem.with_bounds(plan.made_for), arguments.bound))
     other = other_bounds(plan)
     if other:

@@ -1,4 +1,4 @@
-"""``hcssp solve`` and ``hcssp replan``: find a plan, prove how good it is, and say why the search stopped."""
+"""``hcssp solve`` and ``hcssp replan``: find a plan, prove how good it is, and report the result."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _gap(method: Method, arguments: argparse.Namespace) -> Gap:
 
 
 def _list_alternatives(session: Session) -> int:
-    """Find the best plans, print the first one and what the others cost, and answer with the exit code."""
+    """Find the best plans, print the first one and the costs of the others, and return the exit code."""
     from hcssp.reports.plan_text import plan_document, plan_in_words
     from hcssp.reports.results_text import alternatives_document, alternatives_in_words
     from hcssp.solving.best_plans import best_plans
@@ -228,7 +228,7 @@ def _hand_over(
 
 
 def _draw(session: Session, problem: HCSSP, plan: Plan) -> None:
-    """Draw what was asked for."""
+    """Draw the requested pictures."""
     arguments = session.arguments
     if arguments.lagrangian is not None and plan.found:
         from hcssp.solving.lagrangian import lagrangian
@@ -373,7 +373,7 @@ def _rest(session: Session, tolerances: Tolerances) -> tuple[HCSSP, Plan | None,
 
 
 def _world(arguments: argparse.Namespace, problem: HCSSP, plan: Plan) -> HCSSP:
-    """The problem as the world is now, which is asked what the plan's was."""
+    """The changed problem, read with the same options as the plan's problem."""
     now = once("--now", arguments.now)
     if arguments.world is None:
         world = load_problem(arguments, settings=settings_of(arguments) | now)

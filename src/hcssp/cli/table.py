@@ -1,4 +1,4 @@
-"""``hcssp table``: the paper's table of results, with what is proven here beside it."""
+"""``hcssp table``: the paper's table of results, next to the proven optimum."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def width_of(stream: TextIO) -> int:
-    """The columns of the terminal that `stream` is; elsewhere what the environment says."""
+    """The columns of the terminal `stream`; for other streams those in the environment."""
     try:
         columns = os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):
@@ -164,7 +164,7 @@ class _Unheard(_Wrapped):
         try:
             self._stream.flush()
         except OSError:
-            # The reader has gone, and what was buffered for it is lost.
+            # The reader has gone, and the buffered output is lost.
             return
 
 
@@ -187,7 +187,7 @@ _REFRESH_EVERY, _FIRST_LINE_AFTER, _LINES_GROW_BY = 0.1, 1.0, 1.5
 lines grows."""
 
 _HINT_AFTER = 10.0
-"""Seconds of a search after which one line says how good the plan is, and how to take it."""
+"""Seconds of a search after which one line prints the gap, and how to stop with this plan."""
 
 
 class Talk(Enum):
@@ -201,7 +201,7 @@ class Talk(Enum):
 
     @classmethod
     def suited_to(cls, stream: TextIO, *, quiet: bool, verbose: bool, jsonl: bool = False) -> Talk:
-        """What suits `stream` and what was asked for."""
+        """The progress for `stream` and the requested form."""
         if quiet:
             return cls.NOTHING
         if jsonl:
@@ -220,7 +220,7 @@ class ProgressPrinter:
     stream, talk
         Where to print, and how much.
     counts
-        What the solver's iterations are.
+        The name of the solver's iterations.
     label
         Printed before every line.
     reward
@@ -277,7 +277,7 @@ class ProgressPrinter:
         )
 
     def note(self, text: str) -> None:
-        """Print what is being done."""
+        """Print the current step."""
         self._print(text, {"event": "note", "text": text})
 
     def step(self, done: int, total: int, text: str) -> None:
@@ -371,7 +371,7 @@ def _display(stream: TextIO, total: int | None) -> Any:
 
 
 def _memory() -> int | None:
-    """The bytes that the process occupies; None where the system does not say."""
+    """The bytes that the process occupies; None if the system does not report them."""
     from hcssp.contract.progress import resident_memory
 
     try:

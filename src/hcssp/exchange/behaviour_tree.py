@@ -26,7 +26,7 @@ from py_trees.common import Status  # noqa: E402
 
 
 class Robot(ABC):
-    """What a robot does and measures. A subclass says how; only the first two methods are needed."""
+    """The interface to a robot. A subclass implements it; only the first two methods are needed."""
 
     @abstractmethod
     def begin(self, decision: Decision) -> None:
@@ -37,14 +37,14 @@ class Robot(ABC):
 
     @abstractmethod
     def observed(self) -> Hashable | None:
-        """What is observed once the action has ended, as for ``Run.step``; None while it goes on."""
+        """The observation after the action, as for ``Run.step``; None while the action is running."""
 
     def used(self) -> Mapping[str, float]:
         """How much of some capacities was measured to be used, by name."""
         return {}
 
     def spent(self) -> Mapping[str, float]:
-        """What was measured to be spent of some costs since the plan began, by name."""
+        """The measured spending of some costs since the plan began, by name."""
         return {}
 
     def changed_problem(self) -> Problem | None:
@@ -52,7 +52,7 @@ class Robot(ABC):
         return None
 
     def cancel(self) -> None:  # noqa: B027 - some robots have nothing to stop
-        """Stop what is being done."""
+        """Stop the current action."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class FollowPlan(Behaviour):
         self._interrupter = Interrupter()
 
     def initialise(self) -> None:
-        """Begin a run, or go on with the one that was cancelled, or with its planning."""
+        """Start a run, or continue the cancelled run or its planning."""
         run = self.run or self._started()
         if self._change is None:
             self._begin(run)
@@ -129,7 +129,7 @@ class FollowPlan(Behaviour):
             self._plan(run, *self._change)
 
     def update(self) -> Status:
-        """Pass on what was observed, and begin what is to be done next."""
+        """Pass the observation to the run, and start the next action."""
         run = self.run or self._started()
         try:
             if self._planning is None:
@@ -178,7 +178,7 @@ class FollowPlan(Behaviour):
         return run
 
     def _begin(self, run: Run) -> None:
-        """Let the robot begin what is next. A choice that can turn out in one way only is passed over."""
+        """Start the next action of the robot. Choices with only one outcome are skipped."""
         while not run.over and run.decision.activity is None and len(run.possible()) == 1:
             run.step()
         if not run.over:

@@ -44,7 +44,7 @@ LARGEST_REWARD = 1e100
 
 
 Wrong = Callable[[int, str, str], None]
-"""Notes a mistake: its line, its field and what it is."""
+"""Notes an error: its line, its field and its message."""
 
 
 _STATE = re.compile(r"state\s+(\d{1,15})\s*(?:\[([^\]]*)\])?\s*(.*)")
@@ -73,7 +73,7 @@ def read_drn(text: str, wrong: Wrong, most: float = inf, name: str = "") -> Expl
     most
         How many transitions there may be.
     name
-        What the model is called.
+        The name of the model.
     """
     reader = _Reader(wrong, most)
     in_header = True
@@ -163,7 +163,7 @@ class _Reader:
             raise _Unreadable(line, "", why)
 
     def model(self, name: str) -> ExplicitModel | None:
-        """What was read as arrays; None if there were mistakes."""
+        """The arrays of the model; None if there were errors."""
         size = len(self._state_rewards)
         if size == 0:
             raise _Unreadable(1, "", "there are no states")

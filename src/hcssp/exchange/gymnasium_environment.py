@@ -62,7 +62,7 @@ class TableStep(NamedTuple):
     state, action, next_state
         The environment's numbers.
     reward
-        What the environment pays for it.
+        The reward of the environment for it.
     terminated
         Whether the episode ends with it.
     tile
@@ -78,7 +78,7 @@ class TableStep(NamedTuple):
 
 
 StepCost = float | Mapping[str, float] | Callable[[TableStep], float]
-"""What each step costs; by the letter of the tile where it leads, 0 for others; or a function of the step."""
+"""The cost of each step; by the letter of the reached tile, 0 for others; or a function of the step."""
 
 
 ENDED = "ended"
@@ -156,7 +156,7 @@ def from_gymnasium(
 
 
 class _Priced:
-    """What the user says that steps cost."""
+    """The costs of steps that the user gives."""
 
     def __init__(self, environment: Any, costs: Mapping[str, StepCost]) -> None:
         self._costs = costs
@@ -238,7 +238,7 @@ Behaviour = Callable[[int, dict[str, Any]], int]
 
 
 class EpisodeOfProblem:
-    """What an environment needs to know of a problem, and the episode under way.
+    """The data of a problem for an environment, and the current episode.
 
     Attributes
     ----------
@@ -273,7 +273,7 @@ class EpisodeOfProblem:
         self.spent = np.zeros_like(self.spent)
 
     def advance(self, action: int, generator: np.random.Generator) -> tuple[FloatArray, bool]:
-        """Take an action: what it costs, and whether the state had it."""
+        """Take an action; return its costs, and whether the state has it."""
         row = self.row(action)
         if row == NO_ROW:
             costs = np.zeros_like(self.spent)
@@ -300,7 +300,7 @@ class EpisodeOfProblem:
         return int(self._action_of_row[row])
 
     def reward(self, costs: FloatArray, available: bool) -> float:
-        """What a step of these costs is worth as a reward."""
+        """The reward of a step with these costs."""
         if self._rewards is None or not available:
             return -float(costs[0])
         return float(self._rewards @ costs)
@@ -393,7 +393,7 @@ def record_episodes(
     seed: int = 0,
     max_steps: int = MAX_STEPS,
 ) -> Simulation:
-    """Follow a plan, or what was learnt, in an environment, and keep what each episode costs.
+    """Follow a plan or a learnt policy in an environment, and record the costs of each episode.
 
     Parameters
     ----------

@@ -50,16 +50,16 @@ def extra(module: str, named: str, purpose: str) -> Any:
     Parameters
     ----------
     module
-        What is imported, such as ``stormpy``.
+        The module to import, such as ``stormpy``.
     named
         The extra of this package that installs it.
     purpose
-        What it is needed for, to begin the message with.
+        Its purpose, for the message.
 
     Raises
     ------
     MissingDependency
-        If it is not installed; the message says how to install it.
+        If it is not installed; the message has the command to install it.
     """
     try:
         return import_module(module)
@@ -320,7 +320,7 @@ def floats(values: Iterable[Any]) -> FloatArray:
 
 
 def _expected(transitions: SparseMatrix, branch_rewards: FloatArray) -> FloatArray:
-    """What each row earns in expectation, of rewards for every entry of `transitions`."""
+    """The expected reward of each row, from rewards for every entry of `transitions`."""
     paid = transitions.data * branch_rewards
     pointers = transitions.indptr.tolist()
     values = paid.tolist()
@@ -403,7 +403,7 @@ def posed(
     Parameters
     ----------
     model
-        What was read.
+        The model.
     minimise
         The reward model to minimise; by default the first, and the number of steps if there is none.
     goal
@@ -468,7 +468,7 @@ def posed(
 def cost_names(
     model: ExplicitModel, minimise: str | None, costs: Sequence[str] | None, bounds: Mapping[str, float]
 ) -> tuple[str, ...]:
-    """The costs of a problem, the one to minimise first; what is bounded is always one of them."""
+    """The costs of a problem, the one to minimise first; they include all bounded costs."""
     primary = minimise if minimise is not None else next(iter(model.rewards), STEPS)
     others = tuple(model.rewards) if costs is None else (costs,) if isinstance(costs, str) else tuple(costs)
     return tuple(dict.fromkeys((primary, *others, *bounds)))

@@ -134,7 +134,7 @@ class Reduced:
         return (self.optimising(place) for place in (() if self.open else self.strict))
 
     def best(self, proven: Verdict) -> Fraction:
-        """What the signed cost that is optimised is at least."""
+        """The lower bound on the signed cost that is optimised."""
         # A reward that is to be large was made a cost by sums that are rounded.
         return Fraction(proven.lower_bound) - self.greatest[self.open[0]] * (1 + Fraction(MARGIN))
 
@@ -170,14 +170,14 @@ class Decided(NamedTuple):
     achievable
         Whether some policy keeps the bounds; None if that is undecided.
     plan
-        What the search found.
+        The result of the search.
     costs
         For "achievable", upper bounds on the signed costs that were verified in rational numbers.
     certificate
         For "not achievable", and for the bound of an objective that is optimised, the certificate that was
         verified in integers.
     best
-        What the signed cost of the objective that is optimised is at least.
+        The lower bound on the signed cost of the optimised objective.
     """
 
     achievable: bool | None
@@ -343,7 +343,7 @@ def decide(
 
 
 class Proven(NamedTuple):
-    """What a certificate proves about a query.
+    """The claim of a certificate about a query.
 
     Attributes
     ----------
@@ -363,7 +363,7 @@ class Proven(NamedTuple):
 
 
 def verified(question: Reduced, certificate: Certificate) -> Proven:
-    """What a certificate proves about a query, by exact arithmetic alone.
+    """The claim of a certificate about a query, verified in exact arithmetic.
 
     Raises
     ------
@@ -397,7 +397,7 @@ def verified(question: Reduced, certificate: Certificate) -> Proven:
 
 
 def _searched(question: Reduced, policies: Policies, time_limit: float | None) -> Decided:
-    """What one search and its proof decide."""
+    """The verdict of one search and its proof."""
     stop: list[StopCriterion] = [] if time_limit is None else [MaxRuntime(time_limit)]
     if policies == "deterministic":
         stop.append(FirstPlan() if question.optimised is None else Gap(OPTIMALITY_TOLERANCE))
@@ -585,7 +585,7 @@ class _Product:
         return found
 
     def status_of_rows(self, objective: Objective) -> IntArray:
-        """What is known about the target before each row."""
+        """The state of the target before each row: open, reached or missed."""
         return self._statuses(objective, self.row_state)
 
     def decided(self, objective: Objective, status: int) -> FloatArray:

@@ -110,7 +110,7 @@ def trees(text: str) -> list[Brackets]:
     InvalidProblem
         If brackets do not match, or words stand outside of them.
     UnsupportedProblem
-        If it uses what is not known here.
+        If it uses unsupported features.
     """
     top = Brackets(0)
     around, unknown = [top], []
@@ -185,9 +185,9 @@ class Task:
     Attributes
     ----------
     name
-        What the problem is called.
+        The name of the problem.
     requirements
-        What the domain says that it needs.
+        The requirements of the domain.
     types, objects
         From names to the types above.
     predicates, functions
@@ -197,13 +197,13 @@ class Task:
     actions
         In the order of the file.
     init
-        What holds in the beginning.
+        The initial facts.
     goal
         The condition of the end.
     metric
         ``minimize`` or ``maximize``, and a number; None if there is none.
     goal_reward
-        What the goal is worth; None if nothing is said.
+        The reward of the goal; None if there is none.
     """
 
     name: str = ""
@@ -298,7 +298,7 @@ def read_ppddl(domain: str | PathLike[str], problem: str | PathLike[str] | None 
     InvalidProblem
         If a file cannot be read, or is no PPDDL.
     UnsupportedProblem
-        If it uses what is not known here.
+        If it uses unsupported features.
     """
     paths = [Path(each) for each in (domain, problem) if each is not None]
     parts: dict[str, tuple[Brackets, Path]] = {}
@@ -335,7 +335,7 @@ def read_ppddl(domain: str | PathLike[str], problem: str | PathLike[str] | None 
 
 
 def _definitions(path: Path) -> Iterator[tuple[str, Brackets]]:
-    """What is defined in a file: whether a domain or a problem, and its tree."""
+    """The definition in a file: a domain or a problem, with its tree."""
     text = read_text(path)
     try:
         found = trees(text)

@@ -1,4 +1,4 @@
-"""Problems in PPDDL: what can be done in a situation, how it turns out, and what it costs.
+"""Problems in PPDDL: the actions in a situation, their outcomes, and their costs.
 
 A number that effects increase and nothing depends on is a *cost*: it is not part of a situation, and its
 expected increase is what an action costs. A number that conditions or other effects depend on, such as the
@@ -153,11 +153,11 @@ def _variables(tree: Tree) -> set[str]:
 
 
 STEPS, METRIC, GOAL_REWARD = "steps", "metric", "goal-reward"
-"""The number of actions, what a metric of several costs adds up to, and what the goal itself is worth."""
+"""The number of actions, the value of a metric of several costs, and the reward of the goal."""
 
 
 class Counting:
-    """The costs of a problem, and what a step has of each.
+    """The costs of a problem, and those of a step.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ class Counting:
         self.names = tuple(dict.fromkeys((primary, *names, *lost, *steps, *added)))
 
     def costs(self, happening: Happening, ends: bool) -> list[float]:
-        """What one way in which an action turns out costs, in the order of the names.
+        """The costs of one outcome of an action, in the order of the names.
 
         Parameters
         ----------
@@ -352,7 +352,7 @@ class PpddlModel:
     Attributes
     ----------
     name
-        What the problem is called.
+        The name of the problem.
     cost_names
         The primary cost, then the others in the order in which they are declared.
     reward
@@ -402,7 +402,7 @@ class PpddlModel:
         return self._turned(situation, action)
 
     def label(self, situation: Situation) -> str:
-        """A situation in words: what is true of all that can change."""
+        """A situation as a text: the true atoms of those that can change."""
         message = [shown(atom) for atom in sorted(situation.atoms)]
         for what, value in zip(self._words.place, situation.values, strict=True):
             message.append(f"(= {shown(what)} {_short(value)})")
@@ -469,7 +469,7 @@ class PpddlModel:
         )
 
     def _turn(self, situation: Situation, action: str) -> list[tuple[Situation, float, list[float]]]:
-        """Where an action leads, and what each outcome costs; computed without rounding until the end."""
+        """The outcomes of an action with their costs; computed exactly, and rounded at the end."""
         found: dict[tuple[Situation, tuple[float, ...]], Fraction] = {}
         try:
             for happening in self._actions[self._number[action]].effect(situation):
@@ -533,7 +533,7 @@ def from_ppddl(
     InvalidProblem
         If a file cannot be read or does not make sense; with all violations.
     UnsupportedProblem
-        If it uses what is not known here.
+        If it uses unsupported features.
     """
     model, price = _model(domain, problem, minimise, bounds, costs, give_up)
     found = model.explored(bounds, max_states)

@@ -17,7 +17,7 @@ DRN, UMB = ".drn", ".umb"
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked about a model; by default as :func:`load_model` does.
+    """The question about a model; by default as :func:`load_model` does.
 
     `domain` is for PPDDL alone. A `property`, or one of `props`, states its objective and its goal
     itself, see :func:`hcssp.exchange.objectives.load_question`.

@@ -157,12 +157,12 @@ class _Zones:
 
 @dataclass(frozen=True)
 class Site:
-    """A map: places, lanes and gates, and what a drawing shows besides.
+    """A map: places, lanes and gates, and further lines of the drawing.
 
     Attributes
     ----------
     name
-        What it is called.
+        Its name.
     places
         By name.
     lanes
@@ -237,7 +237,7 @@ def _crosses(first: tuple[Point, Point], second: tuple[Point, Point]) -> bool:
 
 
 class _Map:
-    """The values of a file, with errors that name the place of what is wrong."""
+    """The values of a file, with errors that name their place."""
 
     def __init__(self, source: Path) -> None:
         self.source = source
@@ -526,7 +526,7 @@ PARAMETERS = {
     "recovery": ("1800", "seconds to recover a robot without battery, for each stretch that is left"),
     "stranded_limit": ("1%", "the bound on the expected number of stretches without battery"),
 }
-"""The parameters of a mission: the default and what it is."""
+"""The parameters of a mission: default and meaning."""
 
 
 def mission(site: Site, stops: Sequence[str], *, battery_step: float | None = None) -> str:

@@ -1,4 +1,4 @@
-"""What the model checker Storm has built, as arrays.
+"""Models that the model checker Storm has built, as arrays.
 
 Markov chains and Markov decision processes in discrete time are read, with the rewards of states, choices
 and branches. A state in which nothing can be done stays as it is for ever, as in Storm.
@@ -47,7 +47,7 @@ from hcssp.exchange.models import (
 from hcssp.start import SIGNALS, is_command
 
 UNNAMED = "reward"
-"""What the reward model is called that has no name in PRISM."""
+"""The name of a reward model that has none in PRISM."""
 
 
 LOCATION = "_loc_"
@@ -71,7 +71,7 @@ def storm_at_work(stormpy: Any, place: str, path: Path | None = None) -> Iterato
     stormpy
         The module.
     place
-        What the user calls the model.
+        The user's name of the model.
     path
         The file that Storm was given for it.
 
@@ -104,7 +104,7 @@ def explicit(model: Any, place: str = "the model", variables: Sequence[str] | No
     model
         What Storm has built.
     place
-        What the user calls it.
+        The user's name of it.
     variables
         Those by whose values states are called; by default all.
 
@@ -266,7 +266,7 @@ Constants = Mapping[str, Any] | str
 
 
 LANGUAGES: dict[str, Language] = {".prism": "PRISM", ".nm": "PRISM", ".pm": "PRISM", ".jani": "JANI"}
-"""What the names of models end in, and their language."""
+"""The suffixes of model files, and their languages."""
 
 
 _OUT_OF_RANGE = "out_of_bounds"
@@ -351,7 +351,7 @@ def jani_properties(path: Path) -> str:
 
 
 def _by_child(read: Callable[[], ExplicitModel], place: str) -> ExplicitModel:
-    """What a function returns or raises in a child process, which ends at the latest with this process.
+    """The result or error of a function in a child process, which ends at the latest with this process.
 
     Python handles no signal while Storm works. Here a signal interrupts the wait, and the child is killed.
     """

@@ -68,7 +68,7 @@ def state_names(index: Mapping[str, Any], files: Any, num_states: int) -> Sequen
     index
         The index of the file, as JSON.
     files
-        What is in it, as umbi has read it.
+        Its content, as umbi has read it.
     num_states
         How many states there are.
 
@@ -130,7 +130,7 @@ def add_state_names(files: Any, names: Sequence[Hashable]) -> None:
     files
         What is in the file, as umbi will write it; its index is there already.
     names
-        What the states are called.
+        The names of the states.
     """
     index = files.read_json(INDEX)
     del files[INDEX]
@@ -143,7 +143,7 @@ def add_state_names(files: Any, names: Sequence[Hashable]) -> None:
 
 
 def _add_values(files: Any, names: ValuationLabels) -> dict[str, Any]:
-    """Add the values of variables to a file, and answer with what its index says of them."""
+    """Add the values of variables to a file, and return their description in its index."""
     parts = [_packed(*each) for each in zip(names.variables, names.columns, strict=True)]
     fields = [field for field, _ in parts]
     bits = np.hstack([matrix for _, matrix in parts])

@@ -1,4 +1,4 @@
-"""What the server says about plans and runs, as JSON: the library's own documents and the report's data."""
+"""Answers about plans and runs as JSON: the documents of the library and the data of the report."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ MOST_POSSIBLE = 50
 
 
 def finding(violation: str, document: object) -> Answer:
-    """What is wrong with a problem file, with its line and the keys that lead there."""
+    """An error in a problem file, with its line and its path of keys."""
     if not isinstance(violation, Violation):
         return {"line": 1, "path": "", "keys": [], "message": violation, "text": violation}
     here = violation.file == "problem"
@@ -133,7 +133,7 @@ def figures(plan: Plan) -> Answer:
 
 
 def why_answer(plan: Plan, at: Any, time_limit: float) -> Answer:
-    """What the alternatives at a place would cost."""
+    """The costs of the alternatives at a place."""
     place = (at[0], label_of(at[1])) if isinstance(at, list) and len(at) == 2 else at
     reasons = plan.why(place, stop=[MaxRuntime(time_limit)])
     return {"reasons": reasons_document(reasons), "words": reasons_in_words(reasons)}
@@ -250,7 +250,7 @@ def plan_of_run(run: Run) -> ProcedurePlan:
 
 
 def run_answer(run: Run) -> Answer:
-    """Where a run is, what was spent, what is expected, and what can be observed next."""
+    """The state of a run: its place, the costs spent and expected, and the possible observations."""
     decision, problem = run.decision, plan_of_run(run).problem
     aim, names = Aim.of(problem), [activity.name for activity in problem.activities]
     activity = decision.activity if decision.event else names[0]
@@ -296,7 +296,7 @@ def _cell(problem: HCSSP, index: int | None, state: Hashable | None) -> list[int
 
 
 def rest_answer(run: Run, runs: int, seed: int) -> Answer:
-    """The distribution of what the rest of a run may cost."""
+    """The distribution of the costs of the rest of a run."""
     if run.over:
         raise InvalidOption("the run is over; nothing is left to be spent")
     aim = Aim.of(plan_of_run(run).problem)

@@ -23,7 +23,7 @@ Keys = list[str | int]
 
 
 class BadRequest(HcsspError):
-    """A request that is not of the declared shape; the message says where."""
+    """A request that is not of the declared shape; the message names the place."""
 
 
 class Nothing(TypedDict):
@@ -31,7 +31,7 @@ class Nothing(TypedDict):
 
 
 class NewSession(TypedDict):
-    """What a session begins with: a text, a file of the folder, a built-in problem, a mission, or nothing.
+    """The start of a session: a text, a file of the folder, a built-in problem, a mission, or nothing.
 
     A mission visits the stops on the map of a robot fleet, a file of the folder called ``site``, or one of
     that name with this ``content``.
@@ -94,7 +94,7 @@ class NewSettings(TypedDict):
 
 
 class SearchAction(TypedDict):
-    """Begin a search, which goes on from the last plan, or stop it."""
+    """Start a search from the last plan, or stop it."""
 
     action: Literal["start", "stop"]
 
@@ -107,7 +107,7 @@ class Report(TypedDict):
 
 
 class Save(TypedDict):
-    """What is saved in which file of the folder."""
+    """The object to save, and its file in the folder."""
 
     what: Literal["problem", "plan", "certificate", "report"]
     file: str
@@ -171,7 +171,7 @@ class NewRun(TypedDict):
 
 
 class Step(TypedDict):
-    """Observation: a label (a cell is a list), how a choice turned out, what was measured."""
+    """An observation: a label (a cell is a list), the outcome of a choice, and measured amounts."""
 
     observation: NotRequired[str | list[Any] | None]
     outcome: NotRequired[str | None]
@@ -179,7 +179,7 @@ class Step(TypedDict):
 
 
 class Replan(TypedDict):
-    """The seconds there are, what was spent if that counts, and the problem as it was or as it is now."""
+    """The deadline in seconds, the amounts spent, and the old or the edited problem."""
 
     deadline: NotRequired[float]
     spent: NotRequired[dict[str, float] | None]
@@ -194,7 +194,7 @@ class Rest(TypedDict):
 
 
 class Finding(TypedDict):
-    """What is wrong with the text, where, and the remedy."""
+    """An error in the text, its place, and the remedy."""
 
     line: int
     path: str
@@ -212,7 +212,7 @@ class Settings(TypedDict):
 
 
 class SearchState(TypedDict):
-    """How far a search is: ``limit`` is proven, ``own`` is what the best plan has; null is unknown."""
+    """The progress of a search: ``limit`` is proven, ``own`` is the best plan's value; null: unknown."""
 
     status: Literal["idle", "searching", "done", "stopped", "failed", "infeasible"]
     plan: int
@@ -252,14 +252,14 @@ class Possible(TypedDict):
 
 
 class Replanned(TypedDict):
-    """Whether the old plan goes on."""
+    """Whether the old plan is kept."""
 
     kept: bool
     words: str
 
 
 class RunState(TypedDict):
-    """Where a run is, what was spent, and what is expected until its end."""
+    """The place of a run, the costs spent, and the expected costs until its end."""
 
     plan: int
     steps: int
@@ -324,7 +324,7 @@ class Listed(TypedDict):
 
 
 class Catalogue(TypedDict):
-    """What a session can begin with."""
+    """Possible starts of a session."""
 
     version: str
     folder: str
@@ -336,7 +336,7 @@ class Catalogue(TypedDict):
 
 
 class PlanAnswer(TypedDict):
-    """A plan, and what a report page shows of it."""
+    """A plan, and its data for a report page."""
 
     head: PlanHead
     page: Json
@@ -378,7 +378,7 @@ class Simulation(TypedDict):
 
 
 class Outlook(TypedDict):
-    """The distribution of what the rest may cost."""
+    """The distribution of the costs of the rest."""
 
     outlook: Json
 
@@ -392,7 +392,7 @@ class Pair(TypedDict):
 
 
 class Changed(TypedDict):
-    """A choice that two plans do not make alike, and when each of them makes it."""
+    """A choice in which two plans differ, with the conditions of each."""
 
     event: str
     name: str
@@ -440,7 +440,7 @@ class SavedSession(TypedDict):
 
 
 class Failure(TypedDict):
-    """What is wrong, where, the value and the remedy."""
+    """An error, its place, the value and the remedy."""
 
     error: str
 
@@ -456,7 +456,7 @@ class Route:
     name
         The method of the application that answers.
     summary
-        What it does.
+        Its summary.
     takes
         The shape of the request; None for requests without a body.
     gives
@@ -476,34 +476,36 @@ _P = _S + "/plans/{plan}"
 
 ROUTES = (
     Route("GET", "/api/openapi.json", "openapi", "This description", None, Json),
-    Route("GET", "/api/catalogue", "catalogue", "What a session can begin with", None, Catalogue),
+    Route("GET", "/api/catalogue", "catalogue", "Possible starts of a session", None, Catalogue),
     Route("POST", "/api/places", "places", "The places of a map that a mission can visit", SiteFile, Places),
     Route("POST", "/api/sessions", "begin", "Begin a session", NewSession, State),
     Route("GET", _S, "state", "A session, which is opened again if it was closed", None, State),
-    Route("DELETE", _S, "forget", "Close a session and forget what was saved of it", None, Nothing),
+    Route("DELETE", _S, "forget", "Close a session and delete its saved state", None, Nothing),
     Route("GET", _S + "/events", "events", "The events of a session", None, "text/event-stream"),
     Route("POST", _S + "/edit", "edit", "Edit the text", Edit, State),
     Route("POST", _S + "/undo", "undo", "Undo the last edit", Nothing, State),
     Route("POST", _S + "/redo", "redo", "Redo what was undone", Nothing, State),
     Route("POST", _S + "/settings", "settings", "When searches stop", NewSettings, State),
-    Route("POST", _S + "/search", "search", "Begin or stop the search", SearchAction, State),
+    Route("POST", _S + "/search", "search", "Start or stop the search", SearchAction, State),
     Route("GET", _S + "/problem", "problem", "The problem file", None, "text/plain"),
-    Route("GET", _P, "plan", "A plan with what a page shows of it", None, PlanAnswer),
+    Route("GET", _P, "plan", "A plan with the data of its page", None, PlanAnswer),
     Route("GET", _P + "/document", "document", "The plan's file", None, Json),
     Route("POST", _P + "/report", "report", "A report page", Report, "text/html"),
     Route("POST", _P + "/certificate", "certificate", "A certificate", Nothing, "application/octet-stream"),
     Route("POST", _S + "/save", "save", "Save a file in the folder", Save, Saved),
-    Route("POST", _S + "/ask/why", "why", "What the alternatives at a place would cost", Why, Reasons),
+    Route("POST", _S + "/ask/why", "why", "The costs of the alternatives at a place", Why, Reasons),
     Route("POST", _S + "/ask/best", "best", "The best plans", Best, BestPlans),
     Route("POST", _S + "/ask/curve", "curve", "The plans along the curve of a bound", Curve, PageAnswer),
     Route("POST", _S + "/ask/robust", "robust", "The worst case of a plan", Robust, Robustness),
     Route("POST", _S + "/ask/simulate", "simulate", "Simulated runs", Simulate, Simulation),
-    Route("POST", _S + "/ask/compare", "compare", "What two plans do otherwise", Compare, Comparison),
-    Route("POST", _S + "/run", "run_start", "Begin to follow a plan", NewRun, RunState),
+    Route("POST", _S + "/ask/compare", "compare", "The differences between two plans", Compare, Comparison),
+    Route("POST", _S + "/run", "run_start", "Start to follow a plan", NewRun, RunState),
     Route("GET", _S + "/run", "run_state", "Where the run is", None, RunState),
     Route("POST", _S + "/run/step", "run_step", "Pass what was observed", Step, RunState),
     Route("POST", _S + "/run/replan", "run_replan", "Plan the rest again", Replan, RunState),
-    Route("POST", _S + "/run/outlook", "run_outlook", "What the rest may cost", Rest, Outlook),
+    Route(
+        "POST", _S + "/run/outlook", "run_outlook", "The distribution of the costs of the rest", Rest, Outlook
+    ),
     Route("POST", _S + "/run/end", "run_end", "Forget the run", Nothing, Nothing),
 )
 """Every route of the API; the application has a method for each."""

@@ -109,7 +109,7 @@ class Guard:
     host
         The address that the server listens to.
     token
-        What a client must know; None if nothing.
+        The token that clients must send; None for no token.
     port
         Where the server listens.
     """
@@ -190,7 +190,7 @@ class Application:
     guard
         Judges requests.
     first
-        What a session begins with if nothing is said.
+        The default start of a session.
     """
 
     def __init__(self, sessions: Sessions, guard: Guard, first: Mapping[str, Any]) -> None:
@@ -666,7 +666,7 @@ def impatient(limits: ServeParameters) -> type[H11Protocol]:
             if not self._waits:
                 return
             if self.flow.write_paused:
-                # What was not read is dropped by the system, too.
+                # The system drops unread input, too.
                 stream = self.transport.get_extra_info("socket")
                 stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.transport.abort()
@@ -724,9 +724,9 @@ def serve(
     host
         The address that was asked for.
     token
-        What clients must know; None for no token.
+        The token that clients must send; None for no token.
     first
-        What a session begins with if nothing is said, as in the API.
+        The default start of a session, as in the API.
     limits
         The limits.
     """

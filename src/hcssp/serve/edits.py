@@ -6,7 +6,7 @@ Method: the parser says from where to where in the text each value reaches. Only
 replaced, or a line is added or removed. A JSON text has neither comments nor a layout to keep, and is written
 again as a whole.
 
-Guarantee: the new text means what the operations say. It is read again and compared with the old document
+Guarantee: the new text has the result of the operations. It is read again and compared with the old document
 after the same operations; a text where these differ, as around anchors, is refused and must be edited by
 hand.
 
@@ -32,7 +32,7 @@ Path = Sequence[str | int]
 
 
 class CannotEdit(HcsspError):
-    """An operation that does not fit the document; the message says why and what to do."""
+    """An operation that does not fit the document; the message has the reason and the remedy."""
 
 
 def document_of(text: str, *, json: bool = False) -> Any:
@@ -51,7 +51,7 @@ def document_of(text: str, *, json: bool = False) -> Any:
 
 def _plain(node: Node) -> Any:
     if isinstance(node, Scalar):
-        # JSON knows neither infinity nor what is no number.
+        # JSON has no infinity and no NaN.
         odd = isinstance(node.value, float) and not isfinite(node.value)
         return node.source if odd else node.value
     if isinstance(node, Entries):
@@ -102,7 +102,7 @@ def edited(text: str, operations: Sequence[Mapping[str, Any]], *, json: bool = F
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two documents say the same; numbers are compared as numbers, and the order of keys counts."""
+    """Whether two documents are equal; numbers are compared as numbers, and the order of keys counts."""
     if isinstance(one, dict) and isinstance(other, dict):
         return list(one) == list(other) and all(_same(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):

@@ -10,7 +10,7 @@ OUT_OF_MEMORY = 77
 
 @dataclass(frozen=True)
 class ServeParameters:
-    """What a server allows, so that no client takes all memory, all files or all day.
+    """The limits of a server on memory, files and time for each client.
 
     Attributes
     ----------

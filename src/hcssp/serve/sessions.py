@@ -1,4 +1,4 @@
-"""Sessions: the text of each with its history, its worker process, its plans, and what is saved of it.
+"""Sessions: the text of each with its history, its worker process, its plans, and its saved state.
 
 The text is what everything else follows from; every edit, of the text or of the drawing, goes through
 :meth:`Session.edit`. What was saved of a session, its text and its newest plan, is written as a whole before
@@ -96,7 +96,7 @@ class Worker:
 
     @classmethod
     async def started(cls, limits: ServeParameters) -> Worker:
-        """A new process; it imports what it needs while it waits for the first request."""
+        """A new process; it imports its modules while it waits for the first request."""
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", "hcssp.serve.worker", json.dumps(asdict(limits))),
             stdin=asyncio.subprocess.PIPE,
@@ -208,7 +208,7 @@ _TOO_LONG = 504
 """The status of HTTP for an answer that does not come in time."""
 
 _AT_ONCE = frozenset({"load", "search", "stop", "restore", "warm"})
-"""Requests for which a question is given up, so that they are begun soon."""
+"""Requests that interrupt a question, so that they start soon."""
 
 _STATUS = {"Fault": 500, "Memory": 503, "Interrupted": 409, "NoSolution": 409}
 
@@ -221,7 +221,7 @@ def _why_ended(code: int) -> str:
 
 @dataclass
 class KeptPlan:
-    """A plan as the server keeps it: what it is for, its page and its file, as JSON."""
+    """A plan as the server keeps it: its problem, its page and its file, as JSON."""
 
     head: Message
     page: str
@@ -248,7 +248,7 @@ class Session:
     Attributes
     ----------
     key
-        What it is called in addresses.
+        Its name in addresses.
     text, is_json, revision, is_blank
         The problem file, the number of its changes, and whether it began as an empty problem.
     used
@@ -502,7 +502,7 @@ class Session:
         return await (await self._ready()).ask(do, self._limits.load_seconds, **arguments)
 
     async def _ready(self) -> Worker:
-        """The worker; a new one is given what the last one knew."""
+        """The worker; a new one gets the state of the last one."""
         async with self._preparing:
             if self._worker is not None and self._worker.is_alive:
                 return self._worker
@@ -563,7 +563,7 @@ class Session:
                 self._autosave_error = str(error)
 
     async def resume(self, saved: Message) -> None:
-        """Go on with what was saved."""
+        """Continue with the saved state."""
         self.is_json, self.file, self.settings = saved["json"], saved["file"], saved["settings"]
         self.text, self.revision = saved["text"], saved["revision"]
         if saved["plan"] is not None:
@@ -630,7 +630,7 @@ class Sessions:
         self._spare: asyncio.Task[Worker] | None = None
 
     async def worker(self) -> Worker:
-        """A worker that has imported what it needs, or is about to; another one begins to."""
+        """A worker that imports or has imported its modules; another one is started."""
         spare = self.warm_up()
         self._spare = None
         self.warm_up()
@@ -686,7 +686,7 @@ class Sessions:
                 session.opening = asyncio.create_task(self._resumed(session, saved))
         session = self.open.get(key) or session
         if session.opening is not None:
-            # It goes on if the client that asked for it goes away.
+            # It continues if its client disconnects.
             await asyncio.shield(session.opening)
         session.used = time.monotonic()
         return session
@@ -716,7 +716,7 @@ class Sessions:
             await oldest.close()
 
     async def forget(self, session: Session) -> None:
-        """Close a session, and remove what was saved of it."""
+        """Close a session, and delete its saved state."""
         await self._drop(session)
 
     async def _drop(self, session: Session) -> None:
@@ -741,7 +741,7 @@ class Sessions:
             parts = path.relative_to(self.folder).parts
             if path.name.endswith(tuple(suffixes)) and not any(each.startswith(".") for each in parts):
                 with suppress(OSError):
-                    # What a link leads to may lie elsewhere.
+                    # The target of a link may be elsewhere.
                     if path.is_file() and path.resolve().is_relative_to(self.folder):
                         found.append("/".join(parts))
         return sorted(found)[: self.limits.files]
@@ -820,7 +820,7 @@ class Sessions:
         return self.folder / ".hcssp" / "sessions" / f"{key}.json"
 
     def write_saved(self, key: str, text: str) -> None:
-        """Write what is saved of a session."""
+        """Write the saved state of a session."""
         path = self._saved_path(key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

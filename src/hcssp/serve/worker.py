@@ -82,7 +82,7 @@ from hcssp.solving.solve import solve
 from hcssp.threads import work_in_one_thread
 
 GIVING_UP = frozenset({"load", "search", "stop"})
-"""Requests for which a question is given up that is being answered."""
+"""Requests that interrupt a question."""
 
 
 @dataclass
@@ -176,7 +176,7 @@ class Desk:
     def load(
         self, text: str, operations: Sequence[Mapping[str, Any]], json: bool, name: str, folder: str
     ) -> Answer:
-        """Edit a text and read it: its document, what is wrong with it, and its drawing.
+        """Edit a text and read it: its document, its errors, and its drawing.
 
         Files that it names must lie in `folder` or below.
         """
@@ -206,7 +206,7 @@ class Desk:
         return {"text": text, "document": document, "errors": found, "drawing": drawing}
 
     def search(self, plan: int, revision: int, gap: float, time_limit: float) -> Answer:
-        """Begin a search; it goes on whenever there is nothing else to do."""
+        """Start a search; it runs while there is nothing else to do."""
         if self.problem is None:
             raise NoSolution("the problem has errors; correct them first")
         self.waiting = Search(plan, revision, gap, time_limit)
@@ -269,7 +269,7 @@ class Desk:
             return solve(problem, stop=stop, on_progress=on_progress)
 
     def _keep(self, number: int, plan: Plan) -> None:
-        """Keep a plan; older ones without what was learnt, and the oldest of too many not at all."""
+        """Keep a plan; older plans lose their memory, and the oldest of too many are dropped."""
         for other, older in self.plans.items():
             if other != number and isinstance(older, Plan):
                 self.plans[other] = replace(older, memory=Memory(), record=SearchRecord())
@@ -367,7 +367,7 @@ class Desk:
         return {"file": b64encode(to_bytes(self._plan(plan).certificate)).decode("ascii")}
 
     def why(self, plan: int | None, at: Any, time_limit: float) -> Answer:
-        """What the alternatives at a place would cost."""
+        """The costs of the alternatives at a place."""
         return why_answer(self._plan(plan), at, time_limit)
 
     def best(self, plan: int | None, count: int, time_limit: float) -> Answer:
@@ -402,7 +402,7 @@ class Desk:
         return self.run_state()
 
     def run_step(self, observation: Any, outcome: str | None, used: Mapping[str, float]) -> Answer:
-        """Pass what was observed."""
+        """Pass an observation."""
         run = self._running()
         run.step(observed(run, observation), outcome=outcome, **used)
         self.steps += 1
@@ -424,7 +424,7 @@ class Desk:
         return {**self.run_state(), **changed}
 
     def run_outlook(self, runs: int, seed: int) -> Answer:
-        """The distribution of what the rest may cost."""
+        """The distribution of the costs of the rest."""
         return rest_answer(self._running(), runs, seed)
 
     def run_end(self) -> Answer:
@@ -480,7 +480,7 @@ class Worker:
         except HcsspError as error:
             answer = {"error": str(error), "kind": type(error).__name__}
         except KeyboardInterrupt:
-            # What was learnt meanwhile may be half of something.
+            # Results of an interrupted question may be incomplete.
             if self.desk.latest is not None:
                 self.desk.latest = replace(self.desk.latest, memory=Memory(), record=SearchRecord())
             answer = {"error": "an edit interrupted the question; ask again", "kind": "Interrupted"}
@@ -555,7 +555,7 @@ def main() -> None:
     limits = ServeParameters(**json.loads(sys.argv[1]))
     limit_memory(limits)
     work_in_one_thread()
-    # What is printed by mistake must not be taken for an answer.
+    # Text that is printed by mistake must not be read as an answer.
     sending = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     receiving = os.fdopen(os.dup(0), "r", encoding="utf-8")

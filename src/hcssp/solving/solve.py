@@ -225,7 +225,7 @@ class Findings:
             return replace(claimed, ends=False), ending
         if not np.isfinite(self.problem.bounds).any():
             # Without bounds every policy that ends is feasible, and there is one.
-            lost = "there are policies that end, but so late that the method loses them"
+            lost = "some policies end, but after so many steps that the method cannot compute their costs"
             return Interval(), Ending(Reason.ROUNDING, lost)
         return claimed, ending
 
@@ -237,7 +237,7 @@ class Findings:
             raise UnsoundResult(f"the policy breaks its bounds: {broken}")
         if _mixes_choices(progress.incumbent, evaluation):
             raise UnsoundResult("the policy makes several choices at an event; the problem asks for one")
-        # A small positive cost may be a rounding error of a step cost.
+        # The difference of small costs may be the rounding error of a step cost.
         allowed = CLAIM_TOLERANCE * (abs(cost) + _largest_cost(self.problem))
         if abs(cost - progress.upper_bound) > allowed:
             raise UnsoundResult(f"the policy costs {cost}, not {progress.upper_bound} as the solver reports")
