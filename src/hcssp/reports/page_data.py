@@ -46,6 +46,7 @@ from hcssp.procedure.description import Aim
 from hcssp.reports.charts import JudgedCurve, bound_on, histogram, limit, look_ahead, own
 from hcssp.reports.figures import Measure, plain, short
 from hcssp.reports.plan_text import (
+    by_state,
     choice_summaries,
     decision_summaries,
     history_of,
@@ -577,7 +578,7 @@ class PlanWriter:
             "prices": None
             if plan.prices is None
             else {name: short(price) for name, price in plan.prices.items()},
-            "brief": in_brief(plan, costs),
+            "brief": in_brief(plan),
             "words": [
                 sentence
                 for sentence in (
@@ -610,7 +611,7 @@ class PlanWriter:
 
         `figures` are the costs of a step from each flat state, and the costs-to-go there.
         """
-        flattening, share = plan.problem.flattening, plan.costs.activities[index]
+        share = plan.costs.activities[index]
         allocated = plan.budgets.get(share.name, {})
         written: dict[str, Any] = {
             "executions": short(share.expected_executions, 9),
@@ -625,20 +626,13 @@ class PlanWriter:
         if not share.expected_executions > 0.0:
             return written, []
         cssp, world = plan.problem.activities[index].cssp, self.worlds[index]
-        first, last = flattening.state_offset[index : index + 2]
-        inner = ~cssp.goals
-
-        def by_state(flat: FloatArray) -> FloatArray:
-            found = np.zeros(cssp.num_states)
-            found[inner] = flat[first:last]
-            return found
-
         if cssp.world is None:
             written["states"] = _busiest(plan, index, share.expected_executions)
         if world is None:
             return written, []
-        visits = by_state(plan.costs.visits) / share.expected_executions
-        rows, costs = plan.policy.activities[index], [by_state(each) for grid in figures for each in grid]
+        visits = by_state(plan.problem, index, plan.costs.visits) / share.expected_executions
+        rows = plan.policy.activities[index]
+        costs = [by_state(plan.problem, index, each) for grid in figures for each in grid]
         pieces, cells = [], []
         for name, only in self._parts(world, cssp, rows, visits):
             visited, headings, often = visited_cells(world, cssp, rows, np.where(only, visits, 0.0))

@@ -18,7 +18,7 @@ import numpy as np
 
 from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.contract.proof import Infeasible, Interval, Reason, Status, Trace, Verification
-from hcssp.cssp.model import CSSP
+from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.product import base_of, joined_by_level
 from hcssp.display import frame
@@ -228,9 +228,9 @@ def what_more_would_save(problem: HCSSP, prices: Mapping[str, float] | None) -> 
     )
 
 
-def in_brief(plan: ProcedurePlan, costs: Mapping[str, float]) -> str:
+def in_brief(plan: ProcedurePlan) -> str:
     """The plan and what is proven about it in one line, for a title."""
-    problem = plan.problem
+    problem, costs = plan.problem, {name: plan.cost(name) for name in plan.costs.cost_names}
     aim = Aim.of(problem)
     figures = [f"expected {problem.called(aim.name)} {rounded(aim.value(costs))}"]
     for name, bound in _bounds(problem).items():
@@ -297,6 +297,15 @@ class DecisionSummary:
     rejected: tuple[str, ...]
 
 
+def by_state(problem: HCSSP, index: int, flat: FloatArray) -> FloatArray:
+    """Figures of the states of activity `index`, from those of the flat states; 0 in its goals."""
+    goals = problem.activities[index].cssp.goals
+    first, last = problem.flattening.state_offset[index : index + 2]
+    found = np.zeros(len(goals))
+    found[~goals] = flat[first:last]
+    return found
+
+
 def decision_summaries(plan: ProcedurePlan, index: int) -> tuple[DecisionSummary, ...]:
     """What the plan does in the states of activity `index` that it reaches, the most visited first.
 
@@ -307,9 +316,7 @@ def decision_summaries(plan: ProcedurePlan, index: int) -> tuple[DecisionSummary
     if not executed or problem.world(index) is not None:
         return ()
     cssp, rows = problem.activities[index].cssp, plan.policy.activities[index]
-    first, last = problem.flattening.state_offset[index : index + 2]
-    visits = np.zeros(cssp.num_states)
-    visits[~cssp.goals] = plan.costs.visits[first:last]
+    visits = by_state(problem, index, plan.costs.visits)
     reached = np.flatnonzero((visits > 0.0) & (rows != NO_ROW))
     found, mixed = [], random_choices(plan)
     for state in reached[np.argsort(-visits[reached], kind="stable")].tolist():
@@ -615,10 +622,6 @@ class Style:
     def strong(self, text: str) -> str:
         """For headings and the figures that matter."""
         return f"\x1b[1m{text}\x1b[0m" if self.enabled else text
-
-    def faint(self, text: str) -> str:
-        """For what may be overlooked."""
-        return f"\x1b[2m{text}\x1b[0m" if self.enabled else text
 
 
 def plan_in_words(plan: Plan, style: Style | None = None, name: str = "") -> str:

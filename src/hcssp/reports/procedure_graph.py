@@ -481,24 +481,19 @@ def _graph_of(
         for number, outcome in enumerate(choice.outcomes):
             if len(choice.outcomes) > 1:
                 label = given(outcome.probability)
+            entered = next((n for n, use in inner.items() if enters(use, choice.event, outcome.event)), None)
             if outcome.runs is not None:
                 name = short(problem.activities[outcome.runs].name)
                 box = place("activity", outcome.runs, name)
-                ways.append(Way(tail, box, index, number, "" if label == name else label))
-                ways += [
-                    Way(box, event_place(event), index, number, exits_in_words(outcome, event))
-                    for event in outcome.events
-                ]
-                continue
-            entered = next((n for n, use in inner.items() if enters(use, choice.event, outcome.event)), None)
-            if entered is None:
+                after = {event: exits_in_words(outcome, event) for event in outcome.events}
+            elif entered is not None:
+                name = inner[entered].own_name
+                box, after = place("use", entered, name), dict.fromkeys(_after(problem, inner[entered]), "")
+            else:
                 ways.append(Way(tail, event_place(outcome.event), index, number, label))
                 continue
-            name = inner[entered].own_name
-            box = place("use", entered, name)
             ways.append(Way(tail, box, index, number, "" if label == name else label))
-            after = [event_place(event) for event in _after(problem, inner[entered])]
-            ways += [Way(box, head, index, number, "") for head in after]
+            ways += [Way(box, event_place(event), index, number, exits) for event, exits in after.items()]
     return nodes, ways
 
 

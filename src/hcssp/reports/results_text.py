@@ -427,10 +427,6 @@ def _figure(problem: HCSSP, name: str, value: float) -> str:
     return Measure.of(problem, name).in_table(value) if isfinite(value) else "inf"
 
 
-def _number(value: float) -> str:
-    return in_table(value) if isfinite(value) else "inf"
-
-
 def _short(value: float) -> str:
     return f"{value:g}"
 

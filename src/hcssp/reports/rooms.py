@@ -24,7 +24,7 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.product import Level, base_of
 from hcssp.procedure import HCSSP
 from hcssp.reports.charts import is_axes, literally, one_panel
-from hcssp.reports.plan_text import in_brief
+from hcssp.reports.plan_text import by_state, in_brief
 from hcssp.reports.procedure_graph import Panel, place, sheet_size, shortened
 
 CellVisits = tuple[IntArray, IntArray, FloatArray]
@@ -322,15 +322,12 @@ class Passage:
 
 def passages(plan: ProcedurePlan) -> list[Passage]:
     """The activities on grids that the plan runs, in the problem's order."""
-    problem, flattening = plan.problem, plan.problem.flattening
-    found = []
+    problem, found = plan.problem, []
     for index, activity in enumerate(problem.activities):
         grid = problem.world(index)
         if grid is None or not plan.costs.activities[index].expected_executions > 0.0:
             continue
-        visits = np.zeros(activity.cssp.num_states)
-        first, last = flattening.state_offset[index : index + 2]
-        visits[~activity.cssp.goals] = plan.costs.visits[first:last]
+        visits = by_state(problem, index, plan.costs.visits)
         rows = plan.policy.activities[index]
         found.append(Passage(activity.name, grid, *visited_cells(grid, activity.cssp, rows, visits)))
     return found
@@ -371,11 +368,7 @@ def draw_rooms(problem: HCSSP, plan: ProcedurePlan | None = None, on: Any = None
     scale = min(_LARGEST_CELL, _LARGEST_MAP / max(across, down, 1))
     axes = one_panel(max(3.0, scale * across) + (2.0 if plan else 0.0), max(2.0, scale * down) + 0.8, on)
     _draw_map(axes, problem, panels, plan, executed)
-    title = (
-        problem.name
-        if plan is None
-        else in_brief(plan, {name: plan.cost(name) for name in plan.costs.cost_names})
-    )
+    title = problem.name if plan is None else in_brief(plan)
     letters = int(axes.figure.get_size_inches()[0] * _LETTERS_PER_INCH)
     axes.set_title(fill(title, letters), fontsize=10)
     if plan and not is_axes(on):

@@ -121,9 +121,8 @@ def figures(plan: Plan) -> Answer:
     """The figures of a plan in a list of plans."""
     solved = plan.as_procedure()
     aim, evaluation = Aim.of(solved.problem), solved.costs
-    costs = {name: evaluation.cost(name) for name in evaluation.cost_names}
     return {
-        "brief": in_brief(solved, costs),
+        "brief": in_brief(solved),
         "own": plain(own(plan)),
         "limit": plain(limit(plan)),
         "gap": plain(plan.gap),
