@@ -119,6 +119,13 @@ class PageRun:
                 raise DocError(f"{self._place(block)}: {type(error).__name__}: {error}") from error
         return checked
 
+    def end_processes(self) -> None:
+        """End what the page started, also where the page stopped at an error."""
+        for process in self.namespace.values():
+            if isinstance(process, subprocess.Popen):
+                process.terminate()
+                process.wait()
+
     def _place(self, block: Block) -> str:
         return f"{self.name}, line {block.line}"
 

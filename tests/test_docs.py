@@ -44,7 +44,11 @@ def test_the_blocks_of_a_page_do_what_it_says(
     text = PAGES[name].read_text(encoding="utf-8")
     for module in re.findall(r"^<!-- needs: (\w+) -->$", text, flags=re.MULTILINE):
         pytest.importorskip(module, reason=f"the page needs {module}, which comes with an extra of hcssp")
-    PageRun(name).run(text)
+    page = PageRun(name)
+    try:
+        page.run(text)
+    finally:
+        page.end_processes()
 
 
 def test_blocks_that_do_not_run_are_rare() -> None:
