@@ -12,7 +12,7 @@ from hcssp.cli import main
 from hcssp.errors import InvalidOption, UnknownName
 from hcssp.extend import lagrangian
 from hcssp.methods.paper import BudgetAllocation
-from hcssp.scenarios import small_building
+from hcssp.scenarios import rover, small_building
 from hcssp.solving.solve import solve
 from random_problems import random_cssp
 from volume import some
@@ -99,3 +99,12 @@ def test_it_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert picture.stat().st_size > 10_000
     assert main(["solve", "small-building", *one]) == 2
     assert "only --lagrangian draws one activity" in capsys.readouterr().err
+
+
+def test_by_default_the_bound_is_shown_that_costs_most() -> None:
+    problem = rover()
+    assert problem.constraint_names[0] == "energy"
+    found = lagrangian(problem, iterations=1)
+    # There is energy enough; nearly all that the bounds cost is that of what may be missed.
+    assert found.constraint == "missed"
+    assert lagrangian(problem, "energy", iterations=1).dual == pytest.approx(found.dual)

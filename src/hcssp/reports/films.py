@@ -61,24 +61,30 @@ def films_of(plan: Plan, time_limit: float = inf) -> dict[str, Any]:
 def _lagrangians(plan: ProcedurePlan, time_limit: float) -> Iterator[Lagrangian]:
     """The Lagrangian of the whole, then of the activities that it runs, under their budgets."""
     problem, deadline = plan.problem, time.perf_counter() + time_limit
-    bounded = [each for each in problem.constraints if isfinite(each.at_most) and each.per is None]
+    bounded = [each.name for each in problem.constraints if isfinite(each.at_most) and each.per is None]
     if not bounded:
         return
-    constraint = bounded[0]
-    shares = [each for each in plan.costs.activities if constraint.name in each.usage]
-    running = [
-        each.name
-        for each in sorted(shares, key=lambda each: -each.usage[constraint.name])
-        if each.expected_executions
-    ]
-    alone = len(problem.activities) < 2 or not problem.flattening.separable
-    for activity in (None, *([] if alone else running[:MOST_ACTIVITIES])):
+
+    def drawn(constraint: str | None, activity: str | None = None) -> Lagrangian | None:
         left = deadline - time.perf_counter()
         try:
-            yield lagrangian(problem, constraint.name, activity=activity, budget=plan, time_limit=left)
+            return lagrangian(problem, constraint, activity=activity, budget=plan, time_limit=left)
         except HcsspError:
             # There is no dual, or no time to meet a policy.
-            continue
+            return None
+
+    whole = drawn(bounded[0] if len(bounded) == 1 else None)
+    if whole is None:
+        return
+    yield whole
+    if len(problem.activities) < 2 or not problem.flattening.separable:
+        return
+    name = whole.constraint
+    shares = [each for each in plan.costs.activities if name in each.usage and each.expected_executions]
+    for share in sorted(shares, key=lambda each: -each.usage[name])[:MOST_ACTIVITIES]:
+        found = drawn(name, share.name)
+        if found is not None:
+            yield found
 
 
 def _lagrangian_data(picture: Lagrangian) -> dict[str, Any]:

@@ -145,7 +145,8 @@ def lagrangian(
     problem
         A C-SSP or a procedure.
     constraint
-        Whose multiplier varies; by default the first with a finite bound. The others keep their price.
+        Whose multiplier varies; by default the one whose bound costs most at its price, and for an activity
+        the first with a finite bound. The others keep their price.
     iterations
         Of stage 2.
     activity, budget
@@ -183,8 +184,11 @@ def lagrangian(
     prices = trace[-1].prices if trace else None
     if prices is None or all(step.met is None for step in trace):
         raise InvalidOption(f"time_limit={time_limit}: no policy was met in this time; give more")
-    others = np.where(np.arange(len(prices)) == index, 0.0, prices)
     allowed = np.where(np.isfinite(shown.bounds), shown.bounds, 0.0)
+    if constraint is None and activity is None and np.any(prices * allowed > 0.0):
+        index = int(np.argmax(prices * allowed))
+        name = problem.constraint_names[index]
+    others = np.where(np.arange(len(prices)) == index, 0.0, prices)
     lines: dict[tuple[float, float], PolicyLine] = {}
     steps: list[LagrangianStep] = []
     for step, costs, rank in _met(trace):

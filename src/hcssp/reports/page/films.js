@@ -59,6 +59,7 @@ function gapFilm(host, pictures) {
   let picture = pictures[0];
   // A budget of an activity is a computed figure.
   const budget = ({ bound }) => given(Number(bound.toPrecision(5)));
+  const keeping = ([, use, feasible]) => `${feasible || use <= picture.bound ? "keeps" : "breaks"} the bound of ${budget(picture)}${!feasible && use <= picture.bound ? " and breaks another" : ""}`;
   const at = ([cost, use], price) => cost + price * (use - picture.bound);
   const draw = (count) => {
     const { lines, steps } = picture, now = steps[count], end = steps[steps.length - 1], best = end[2];
@@ -84,7 +85,7 @@ function gapFilm(host, pictures) {
       if (!span) continue;
       const [x1, x2] = span.map((share) => share * last), current = index === now[0] ? " current" : "", stage = seen.some(([each, rank]) => each === index && rank !== null) ? "" : " first";
       chart.append(svg("line", { class: `policy ${line[2] ? "kept" : "broken"}${current}${stage}`, x1: px(x1), y1: py(at(line, x1)), x2: px(x2), y2: py(at(line, x2)) },
-        svg("title", {}, `costs ${figure(line[0])}, uses ${figure(line[1])}: ${line[2] ? "keeps the bound" : "breaks the bound"}`)));
+        svg("title", {}, `costs ${figure(line[0])}, uses ${figure(line[1])}: ${keeping(line)}`)));
     }
     const bottom = py(low - 0.9 * room), envelope = [];
     for (let share = 0; share <= 300; share++) {
@@ -108,12 +109,12 @@ function gapFilm(host, pictures) {
     }
     for (const { y, ranks } of groups) chart.append(svg("text", { class: "plated", x: px(best) + 8, y: y - 5 }, ranks.length > 1 ? `π${ranks[0]} to π${ranks[ranks.length - 1]}` : `π${ranks[0]}`));
     const bounds = `Lower bound ${roundedDown(now[3])}, ${now[4] === null ? "no incumbent yet" : `incumbent ${roundedUp(now[4])}`}.`;
-    return `${now[1] === null ? `Stage 1, at λ = ${figure(now[2], 3)}` : `Stage 2, π${now[1]}`}: a policy that costs ${figure(lines[now[0]][0])} and uses ${figure(lines[now[0]][1])}, which ${lines[now[0]][2] ? "keeps" : "breaks"} the bound of ${budget(picture)}. ${bounds}`;
+    return `${now[1] === null ? `Stage 1, at λ = ${figure(now[2], 3)}` : `Stage 2, π${now[1]}`}: a policy that costs ${figure(lines[now[0]][0])} and uses ${figure(lines[now[0]][1])}, which ${keeping(lines[now[0]])}. ${bounds}`;
   };
   const choose = (index) => { picture = pictures[index]; film.begin(picture.steps.length - 1); };
   if (pictures.length > 1) host.append(html("p", { class: "controls pick" }, "Show ", chooser("Subject of the picture", pictures.map((each, index) => (index ? `${each.name}, at most ${budget(each)}` : "the whole")), 0, choose)));
   const film = filmOf(host, "closing the gap", draw);
-  host.append(legendOf([["dual", "the least of all: the dual"], ["policy kept", "keeps the bound"], ["policy broken", "breaks it"], ["floor-line", "lower bound"], ["incumbent-line", "incumbent"]]));
+  host.append(legendOf([["dual", "the least of all: the dual"], ["policy kept", "keeps the bounds"], ["policy broken", "breaks a bound"], ["floor-line", "lower bound"], ["incumbent-line", "incumbent"]]));
   choose(0);
   return () => film.go(film.step);
 }
