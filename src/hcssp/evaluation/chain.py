@@ -18,12 +18,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
-from hcssp.cssp.policy import RowPolicy
+from hcssp.cssp.policy import NO_ROW, RowPolicy
 from hcssp.cssp.reachability import closure
 from hcssp.errors import CostOverflow, ImproperPolicy, InvalidProblem
 from hcssp.evaluation.absorption import Absorbed, absorb
 from hcssp.procedure.model import HCSSP, Problem
-from hcssp.procedure.policy import Policy
+from hcssp.procedure.policy import Policy, ProcedurePolicy
 
 TOO_LATE = (
     "the policy reaches a goal almost surely, but so late that its expected costs are too large for double "
@@ -176,6 +176,17 @@ def induced_chain(problem: Problem, policy: Policy) -> InducedChain:
     """
     rows, chances = fitted(problem, policy).taken
     return InducedChain(problem.with_rows(rows), rows, chances)
+
+
+def activity_chain(policy: ProcedurePolicy, activity: int) -> InducedChain:
+    """The chain of one execution of an activity, with the costs of the whole procedure."""
+    problem, flattening = policy.problem, policy.problem.flattening
+    cssp = problem.activities[activity].cssp
+    first, last = flattening.state_offset[activity : activity + 2].tolist()
+    taken = policy.rows[first:last]
+    rows = taken[taken != NO_ROW] - flattening.row_offset[activity]
+    chain = InducedChain(cssp.with_rows(rows), rows, np.ones(len(rows)))
+    return chain.paying(flattening.activity_costs(activity, rows))
 
 
 def is_proper(problem: Problem, policy: Policy) -> bool:
