@@ -206,7 +206,7 @@ ACTIONS = ("policy", "activities", "go-to-E")
         (set_at("policy", "activities", "swim", {}), "policy.activities.swim.actions: this key is missing"),
         (
             set_at("policy", "activities", "swim", {"actions": [], "repeats": []}),
-            'policy.activities: "swim" is not an activity of this',
+            "policy.activities.swim: this is not an activity of this problem",
         ),
         (set_at(*ACTIONS, None), "policy.activities.go-to-E: null is not an object"),
         (set_at(*ACTIONS, "actions", [0.5]), "go-to-E.actions[0]: 0.5 is not a whole number"),

@@ -49,7 +49,7 @@ What was proven elsewhere is a claim here:
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from math import inf, isfinite
 from pathlib import Path
@@ -62,8 +62,8 @@ from hcssp.contract.proof import Ending, FileClaim, Reason, Trace
 from hcssp.contract.solver import Memory, Problem
 from hcssp.cssp.expansion import ExpandedCSSP
 from hcssp.cssp.model import IntArray
-from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, Extra
-from hcssp.errors import CostOverflow, ImproperPolicy, InvalidPlan, InvalidProblem
+from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
+from hcssp.errors import CostOverflow, ImproperPolicy, InvalidPlan
 from hcssp.files.atomic import write_atomically
 from hcssp.files.fingerprint import fingerprint as fingerprint_of
 from hcssp.files.fingerprint import unnamed
@@ -73,6 +73,7 @@ from hcssp.files.shapes import (
     check_problem,
     document,
     head,
+    naming,
     read_document,
     shown,
 )
@@ -259,218 +260,144 @@ class PlanDocument(AboutProblem):
     trace: NotRequired[list[list[float | None]] | None]
 
 
-class _Reader:
-    """Makes a plan of a document of the right shape, and notes what does not fit the problem.
+def _plan(document: PlanDocument, problem: HCSSP) -> ProcedurePlan:
+    """The plan of a problem that it is known to be for."""
+    policy, flattening = document["policy"], problem.flattening
+    choices = _chosen(flattening, policy["choices"])
+    given, names = policy["activities"], [activity.name for activity in problem.activities]
+    for name in sorted(given.keys() ^ set(names)):
+        why = "this key is missing" if name in names else "this is not an activity of this problem"
+        raise InvalidPlan(f"policy.activities.{name}: {why}")
+    activities = tuple(_rows(each, given[each.name]) for each in problem.activities)
+    extra = tuple(_extra_row(problem, each) for each in policy.get("extra", []))
+    rows = ProcedurePolicy.compose(problem, choices, activities).rows
+    return ProcedurePlan(problem, problem.policy(rows, extra), **_said(document, problem))
 
-    Parameters
-    ----------
-    document, file
-        The document, and what the user calls it.
-    """
 
-    def __init__(self, document: PlanDocument, file: str) -> None:
-        self.document, self.file = document, file
-        self._violations: list[str] = []
+def _implicit_plan(document: PlanDocument, problem: ImplicitCSSP) -> Plan:
+    """The plan of an implicit problem, which is expanded where the plan goes."""
+    given = document["policy"].get("by_state")
+    if given is None:
+        raise InvalidPlan("policy.by_state: this key is missing, which plans of implicit problems have")
+    states, actions = given["states"], given["actions"]
+    if len(states) != len(actions):
+        counts = f"{len(states)} states have {len(actions)} actions"
+        raise InvalidPlan(f"policy.by_state: {counts}; give one each")
+    memory = Memory()
+    expansion = memory.expansion(problem)
+    found = expansion.follow(dict(zip(states, actions, strict=True)), by_text=True)
+    return Plan(expansion.part(), found, memory=memory, **_said(document, problem))
 
-    def plan(self, problem: HCSSP) -> ProcedurePlan:
-        """The plan, for a problem that it is known to be for.
 
-        Raises
-        ------
-        InvalidPlan
-            If anything is wrong.
-        """
-        policy = self.document["policy"]
-        choices = self._choices(problem.flattening, policy["choices"])
-        activities = self._activities(problem, policy["activities"])
-        extra = self._extra(problem, policy.get("extra", []))
-        said = self._said(problem)
-        self._raise_if_any()
-        rows = ProcedurePolicy.compose(problem, choices, activities).rows
-        try:
-            return ProcedurePlan(problem, problem.policy(rows, extra), **said)
-        except InvalidProblem as error:
-            raise InvalidPlan(f"{self.file}: policy.extra: {each}" for each in error.violations) from error
+def _evaluated(document: PlanDocument, plan: Plan) -> Plan:
+    """The plan with its costs computed again, which must be those that the file claims."""
+    try:
+        found = plan.evaluated()
+    except (ImproperPolicy, CostOverflow) as error:
+        raise InvalidPlan(str(error)) from error
+    claimed, cost = document.get("upper_bound"), found.cost(plan.problem.primary_name)
+    if claimed is not None and abs(claimed - cost) > CLAIM_TOLERANCE * max(abs(claimed), abs(cost)):
+        raise InvalidPlan(f"upper_bound: it claims an expected cost of {claimed:.9g}, but it is {cost:.9g}")
+    return found
 
-    def implicit_plan(self, problem: ImplicitCSSP) -> Plan:
-        """The plan of an implicit problem, which is expanded where the plan goes.
 
-        Raises
-        ------
-        InvalidPlan
-            If anything is wrong, such as a state that the plan reaches and does not know.
-        """
-        given = self.document["policy"].get("by_state")
-        said = self._said(problem)
-        if given is None:
-            self._violate("policy.by_state: this key is missing, which plans of implicit problems have")
-        elif len(given["states"]) != len(given["actions"]):
-            counts = f"{len(given['states'])} states have {len(given['actions'])} actions"
-            self._violate(f"policy.by_state: {counts}; give one each")
-        self._raise_if_any()
-        actions = {} if given is None else dict(zip(given["states"], given["actions"], strict=True))
-        memory = Memory()
-        expansion = memory.expansion(problem)
-        try:
-            found = expansion.follow(actions, by_text=True)
-        except InvalidProblem as error:
-            raise InvalidPlan(f"{self.file}: {each}" for each in error.violations) from error
-        return Plan(expansion.part(), found, memory=memory, **said)
+def _said(document: PlanDocument, problem: HCSSP | ImplicitCSSP) -> dict[str, Any]:
+    """What the file says besides the policy, as far as it is about the bounds of `problem`."""
+    names = problem.constraint_names
+    made_for = bounds_of(document, names)
+    method, policies = document.get("method") or "", document.get("policies") or "deterministic"
+    always = {"method": method, "made_for": made_for, "policies": policies}
+    if made_for != dict(zip(names, problem.bounds.tolist(), strict=True)):
+        return always
+    budgets, prices = document.get("budgets") or {}, document.get("prices")
+    if prices is not None:
+        prices = {name: price for name in names if (price := prices.get(name)) is not None}
+    for name, price in (prices or {}).items():
+        if price is not None and price < 0.0:
+            raise InvalidPlan(f"prices.{name}: {price} is not a price, which is never negative")
+    return always | {
+        "claim": _claim(document),
+        "seconds": document.get("seconds") or 0.0,
+        "ending": _ending(document),
+        "prices": prices,
+        "budgets": {
+            activity: {name: inf if value is None else value for name, value in each.items()}
+            for activity, each in budgets.items()
+        },
+    }
 
-    def evaluated(self, plan: Plan) -> Plan:
-        """The plan with its costs computed again, which must be those that the file claims.
 
-        Raises
-        ------
-        InvalidPlan
-            If they are not, or the policy does not end.
-        """
-        try:
-            found = plan.evaluated()
-        except (ImproperPolicy, CostOverflow) as error:
-            raise InvalidPlan(f"{self.file}: {error}") from error
-        claimed, cost = self.document.get("upper_bound"), found.cost(plan.problem.primary_name)
-        if claimed is not None and abs(claimed - cost) > CLAIM_TOLERANCE * max(abs(claimed), abs(cost)):
-            self._violate(f"upper_bound: it claims an expected cost of {claimed:.9g}, but it is {cost:.9g}")
-        self._raise_if_any()
-        return found
+def _claim(document: PlanDocument) -> FileClaim:
+    trace = document.get("trace") or []
+    for index, point in enumerate(trace):
+        if len(point) != 3:
+            wanted = "three numbers: seconds, lower bound, upper bound"
+            raise InvalidPlan(f"trace[{index}]: {shown(point)} is not {wanted}")
+    _, lower, upper = _point(0.0, document.get("lower_bound"), document.get("upper_bound"))
+    return FileClaim(lower, upper, Trace([_point(*point) for point in trace]))
 
-    def _said(self, problem: HCSSP | ImplicitCSSP) -> dict[str, Any]:
-        """What the file says besides the policy, as far as it is about the bounds of `problem`."""
-        names, document = problem.constraint_names, self.document
-        made_for = bounds_of(document, names, self.file)
-        method, policies = document.get("method") or "", document.get("policies") or "deterministic"
-        always = {"method": method, "made_for": made_for, "policies": policies}
-        if made_for != dict(zip(names, problem.bounds.tolist(), strict=True)):
-            return always
-        budgets = document.get("budgets") or {}
-        return always | {
-            "claim": self._claim(),
-            "seconds": document.get("seconds") or 0.0,
-            "ending": self._ending(),
-            "prices": self._prices(names),
-            "budgets": {activity: _known(each, inf) for activity, each in budgets.items()},
-        }
 
-    def _claim(self) -> FileClaim:
-        document, trace = self.document, self.document.get("trace") or []
-        for index, point in enumerate(trace):
-            if len(point) != 3:
-                wanted = "three numbers: seconds, lower bound, upper bound"
-                self._violate(f"trace[{index}]: {shown(point)} is not {wanted}")
-        try:
-            points = [_point(*point) for point in trace if len(point) == 3]
-            _, lower, upper = _point(0.0, document.get("lower_bound"), document.get("upper_bound"))
-            return FileClaim(lower, upper, Trace(points))
-        except InvalidPlan as error:
-            for violation in error.violations:
-                self._violate(violation)
-            return FileClaim()
+def _ending(document: PlanDocument) -> Ending:
+    """Why the search stopped; a reason that this version does not know becomes a detail."""
+    reason, detail = document.get("stopped_by") or "", document.get("stop_detail") or ""
+    return Ending(Reason(reason), detail) if reason in set(Reason) else Ending(Reason.UNKNOWN, reason)
 
-    def _ending(self) -> Ending:
-        """Why the search stopped; a reason that this version does not know becomes a detail."""
-        reason, detail = self.document.get("stopped_by") or "", self.document.get("stop_detail") or ""
-        if reason in set(Reason):
-            return Ending(Reason(reason), detail)
-        return Ending(Reason.UNKNOWN, reason)
 
-    def _prices(self, names: Sequence[str]) -> dict[str, float] | None:
-        given = self.document.get("prices")
-        if given is None:
-            return None
-        prices = {name: price for name in names if (price := given.get(name)) is not None}
-        for name, price in prices.items():
-            if price < 0.0:
-                self._violate(f"prices.{name}: {price} is not a price, which is never negative")
-        return prices
+def _extra_row(problem: HCSSP, written: WrittenExtra) -> tuple[int, float]:
+    """An extra row of a randomised plan, and its probability."""
+    flattening, names = problem.flattening, [activity.name for activity in problem.activities]
+    name, state, action = written.get("activity"), written["state"], written["action"]
+    starts, first = flattening.row_start[: flattening.num_event_states + 1], 0
+    if name is not None and name not in names:
+        raise InvalidPlan(f"policy.extra: {shown(name)} is not an activity of this problem")
+    if name is not None:
+        first = int(flattening.row_offset[names.index(name)])
+        starts = problem.activities[names.index(name)].cssp.row_start
+    if not 0 <= state < len(starts) - 1 or not 0 <= action < starts[state + 1] - starts[state]:
+        raise InvalidPlan(f"policy.extra: state {state} has no action {action}")
+    return first + int(starts[state]) + action, written["probability"]
 
-    def _extra(self, problem: HCSSP, listed: Sequence[WrittenExtra]) -> Extra:
-        """The extra rows of a randomised plan."""
-        flattening, found = problem.flattening, list[tuple[int, float]]()
-        names = [activity.name for activity in problem.activities]
-        for index, each in enumerate(listed):
-            name, state, action = each.get("activity"), each["state"], each["action"]
-            starts, first = flattening.row_start[: flattening.num_event_states + 1], 0
-            if name is not None and name not in names:
-                self._violate(f"policy.extra[{index}].activity: {shown(name)} is not one of this problem")
-                continue
-            if name is not None:
-                first = int(flattening.row_offset[names.index(name)])
-                starts = problem.activities[names.index(name)].cssp.row_start
-            if not 0 <= state < len(starts) - 1 or not 0 <= action < starts[state + 1] - starts[state]:
-                self._violate(f"policy.extra[{index}]: state {state} has no action {action}")
-                continue
-            found.append((first + int(starts[state]) + action, each["probability"]))
-        return tuple(found)
 
-    def _choices(self, flattening: Flattening, listed: Sequence[WrittenChoice]) -> dict[EventState, int]:
-        problem, where = flattening.problem, "policy.choices"
-        found: dict[EventState, int] = {}
-        if len(listed) != flattening.num_event_states:
-            wanted = f"a list of {flattening.num_event_states} choices, one for each event"
-            self._violate(f"{where}: {shown(listed)} is not {wanted}")
-            return found
-        for index, (state, entry) in enumerate(zip(flattening.event_states, listed, strict=True)):
-            event, name = problem.events[state[0]], entry.get("choice")
-            known = {problem.choices[choice].name: choice for choice in problem.choices_at(state[0])}
-            if entry["event"] != event:
-                self._violate(f"{where}[{index}].event: {shown(entry['event'])} is not the event {event!r}")
-            elif name in known:
-                found[state] = known[name]
-            elif name is not None:
-                there = ", ".join(map(repr, known)) or "none"
-                wanted = f"a choice at {event!r}; available: {there}"
-                self._violate(f"{where}[{index}].choice: {shown(name)} is not {wanted}")
-        return found
+def _chosen(flattening: Flattening, listed: Sequence[WrittenChoice]) -> dict[EventState, int]:
+    problem, where = flattening.problem, "policy.choices"
+    found: dict[EventState, int] = {}
+    if len(listed) != flattening.num_event_states:
+        wanted = f"a list of {flattening.num_event_states} choices, one for each event"
+        raise InvalidPlan(f"{where}: {shown(listed)} is not {wanted}")
+    for index, (state, entry) in enumerate(zip(flattening.event_states, listed, strict=True)):
+        event, name = problem.events[state[0]], entry.get("choice")
+        known = {problem.choices[choice].name: choice for choice in problem.choices_at(state[0])}
+        if entry["event"] != event:
+            raise InvalidPlan(f"{where}[{index}].event: {shown(entry['event'])} is not the event {event!r}")
+        if name in known:
+            found[state] = known[name]
+        elif name is not None:
+            wanted = f"a choice at {event!r}; available: {', '.join(map(repr, known)) or 'none'}"
+            raise InvalidPlan(f"{where}[{index}].choice: {shown(name)} is not {wanted}")
+    return found
 
-    def _activities(self, problem: HCSSP, given: Mapping[str, WrittenActions]) -> tuple[IntArray, ...]:
-        names = [activity.name for activity in problem.activities]
-        for name in given.keys() - set(names):
-            self._violate(f"policy.activities: {shown(name)} is not an activity of this problem")
-        missing = [name for name in names if name not in given]
-        for name in missing:
-            self._violate(f"policy.activities.{name}: this key is missing")
-        return () if missing else tuple(self._rows(each, given[each.name]) for each in problem.activities)
 
-    def _rows(self, activity: Activity, given: WrittenActions) -> IntArray:
-        """The rows of one activity's policy."""
-        cssp, where = activity.cssp, f"policy.activities.{activity.name}"
-        nothing = np.full(cssp.num_states, NO_ROW, dtype=np.int64)
-        actions, repeats = given["actions"], given["repeats"]
-        if len(actions) != len(repeats) or any(repeat < 1 for repeat in repeats):
-            self._violate(f"{where}.repeats: there must be a positive number for each of the actions")
-            return nothing
-        if sum(repeats) != cssp.num_states:
-            self._violate(
-                f"{where}.repeats: they make {sum(repeats)} actions, but the activity has "
-                f"{cssp.num_states} states"
-            )
-            return nothing
-        most = int(np.diff(cssp.row_start).max(initial=0))
+def _rows(activity: Activity, given: WrittenActions) -> IntArray:
+    """The rows of one activity's policy."""
+    cssp, where = activity.cssp, f"policy.activities.{activity.name}"
+    actions, repeats, counts = given["actions"], given["repeats"], np.diff(activity.cssp.row_start)
+    if len(actions) != len(repeats) or any(repeat < 1 for repeat in repeats):
+        raise InvalidPlan(f"{where}.repeats: there must be a positive number for each of the actions")
+    if sum(repeats) != cssp.num_states:
+        made = f"they make {sum(repeats)} actions, but the activity has {cssp.num_states} states"
+        raise InvalidPlan(f"{where}.repeats: {made}")
+    most = int(counts.max(initial=0))
+    for action in actions:
         # Before they become an array, which takes no number of any size.
-        if any(not NO_ROW <= (wrong := action) < most for action in actions):
-            self._violate(f"{where}.actions: {shown(wrong)} is not {NO_ROW} or the position of an action")
-            return nothing
-        local = np.repeat(np.array(actions, dtype=np.int64), repeats)
-        counts = np.diff(cssp.row_start)
-        for state in np.flatnonzero(local >= counts)[:1].tolist():
-            self._violate(
-                f"{where}.actions: state {cssp.state_labels[state]!r} has {counts[state]} actions, but the "
-                f"plan takes number {local[state]} there, counted from 0"
-            )
-            return nothing
-        return np.where(local == NO_ROW, NO_ROW, local + cssp.row_start[:-1])
-
-    def _violate(self, message: str) -> None:
-        self._violations.append(f"{self.file}: {message}")
-
-    def _raise_if_any(self) -> None:
-        if self._violations:
-            raise InvalidPlan(dict.fromkeys(self._violations))
-
-
-def _known(given: Mapping[str, float | None], otherwise: float) -> dict[str, float]:
-    return {name: otherwise if value is None else value for name, value in given.items()}
+        if not NO_ROW <= action < most:
+            raise InvalidPlan(f"{where}.actions: {action} is not {NO_ROW} or the position of an action")
+    local = np.repeat(np.array(actions, dtype=np.int64), repeats)
+    for state in np.flatnonzero(local >= counts)[:1].tolist():
+        raise InvalidPlan(
+            f"{where}.actions: state {cssp.state_labels[state]!r} has {counts[state]} actions, but the "
+            f"plan takes number {local[state]} there, counted from 0"
+        )
+    return np.where(local == NO_ROW, NO_ROW, local + cssp.row_start[:-1])
 
 
 def _point(seconds: float | None, lower: float | None, upper: float | None) -> tuple[float, float, float]:
@@ -527,20 +454,19 @@ def load_plan(path: str | Path, problem: Problem | ImplicitCSSP) -> Plan:
 
 def plan_of(document: PlanDocument, problem: Problem | ImplicitCSSP, file: str = "the plan") -> Plan:
     """The plan of a document of the right shape; see :func:`load_plan`."""
-    reader = _Reader(document, file)
-    if not problem.lists_states:
-        return reader.evaluated(reader.implicit_plan(problem))
-    if isinstance(problem, HCSSP) and (per_event := problem.choosing("per event")).limits_choices:
-        # Made with one choice per event: a plan of this problem, too, but what is proven of it is not.
-        named = document["problem"]["fingerprint"]
-        problem = per_event if named == fingerprint_of(per_event) else problem
-    check_problem(document, fingerprint_of(problem), file)
-    plan = reader.plan(unnamed(problem).procedure)
-    policy = plan.policy
-    found: Plan
-    if isinstance(problem, HCSSP):
-        found = replace(plan, problem=problem, found_policy=policy.under(problem))
-    else:
-        parts = {each.name: getattr(plan, each.name) for each in fields(plan)}
-        found = Plan(**parts | {"problem": problem, "found_policy": policy.activity(0).under(problem)})
-    return reader.evaluated(found)
+    with naming(file):
+        if not problem.lists_states:
+            return _evaluated(document, _implicit_plan(document, problem))
+        if isinstance(problem, HCSSP) and (per_event := problem.choosing("per event")).limits_choices:
+            # Made with one choice per event: a plan of this problem, too, but what is proven of it is not.
+            named = document["problem"]["fingerprint"]
+            problem = per_event if named == fingerprint_of(per_event) else problem
+        check_problem(document, fingerprint_of(problem))
+        plan = _plan(document, unnamed(problem).procedure)
+        policy = plan.policy
+        if isinstance(problem, HCSSP):
+            found: Plan = replace(plan, problem=problem, found_policy=policy.under(problem))
+        else:
+            parts = {each.name: getattr(plan, each.name) for each in fields(plan)}
+            found = Plan(**parts | {"problem": problem, "found_policy": policy.activity(0).under(problem)})
+        return _evaluated(document, found)

@@ -29,7 +29,7 @@ from hcssp.contract.solver import Problem
 from hcssp.errors import InvalidPlan
 from hcssp.files.atomic import write_atomically
 from hcssp.files.fingerprint import fingerprint as fingerprint_of
-from hcssp.files.shapes import AboutProblem, bounds_of, check_problem, head, read_document
+from hcssp.files.shapes import AboutProblem, bounds_of, check_problem, head, naming, read_document
 from hcssp.proofs.search_record import SearchRecord, Split
 
 FORMAT = "hcssp-search"
@@ -107,25 +107,25 @@ def load_search(path: str | Path, problem: Problem) -> SearchRecord:
     """
     file = str(path)
     document = read_document(file, FORMAT, READABLE, SearchDocument)
-    check_problem(document, fingerprint_of(problem), file)
-    made_for, judged_by = bounds_of(document, problem.constraint_names, file), problem.bounds.tolist()
-    if not all(map(_is_split, document["rows"])):
-        raise InvalidPlan(f"{file}: rows: give whole numbers from -1, or pairs from 0")
-    if list(made_for.values()) != judged_by:
-        other = ", ".join(
-            f"{name} at most {bound:g}, not {judged:g}"
-            for (name, bound), judged in zip(made_for.items(), judged_by, strict=True)
-            if bound != judged
-        )
-        raise InvalidPlan(f"{file}: this search is for other bounds ({other}); start without it")
-    splits: list[Split] = [
-        (each[0], each[1]) if isinstance(each, list) else each for each in document["rows"]
-    ]
-    weights = [None if each is None else np.array(each, dtype=np.float64) for each in document["weights"]]
-    try:
-        return SearchRecord.of_skeleton(splits, weights)
-    except ValueError as error:
-        raise InvalidPlan(f"{file}: {error}; start without it") from None
+    with naming(file):
+        check_problem(document, fingerprint_of(problem))
+        made_for, judged_by = bounds_of(document, problem.constraint_names), problem.bounds.tolist()
+        if not all(map(_is_split, document["rows"])):
+            raise InvalidPlan("rows: give whole numbers from -1, or pairs from 0")
+        if list(made_for.values()) != judged_by:
+            other = ", ".join(
+                f"{name} at most {bound:g}, not {judged:g}"
+                for (name, bound), judged in zip(made_for.items(), judged_by, strict=True)
+                if bound != judged
+            )
+            raise InvalidPlan(f"this search is for other bounds ({other}); start without it")
+        rows = document["rows"]
+        splits: list[Split] = [(each[0], each[1]) if isinstance(each, list) else each for each in rows]
+        weights = [None if each is None else np.array(each, dtype=np.float64) for each in document["weights"]]
+        try:
+            return SearchRecord.of_skeleton(splits, weights)
+        except ValueError as error:
+            raise InvalidPlan(f"{error}; start without it") from None
 
 
 def _is_split(given: int | list[int]) -> bool:

@@ -22,6 +22,7 @@ import json
 import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import Enum
 from functools import cache
 from math import inf, isfinite
@@ -41,7 +42,7 @@ from typing import (
 
 import numpy as np
 
-from hcssp.errors import InvalidPlan
+from hcssp.errors import InvalidPlan, InvalidProblem
 from hcssp.files.atomic import read_json
 
 Json = dict[str, Any]
@@ -246,18 +247,27 @@ def read_document(file: str, name: str, versions: Sequence[int], shape: type[Doc
         If it is not; with everything that is wrong with its shape.
     """
     content = read_json(file)
-    found = content.get("format") if isinstance(content, dict) else None
-    if found != name:
-        raise InvalidPlan(f"{file}: format: {shown(found)} is not {name!r}; this is no {_kind(name)}")
-    version = content.get("version")
-    if version not in versions or isinstance(version, bool):
-        known = " and ".join(map(str, versions))
-        why = f"{shown(version)} cannot be read; this hcssp reads version {known}"
-        raise InvalidPlan(f"{file}: version: {why}")
-    return shaped(content, shape, file)
+    with naming(file):
+        found = content.get("format") if isinstance(content, dict) else None
+        if found != name:
+            raise InvalidPlan(f"format: {shown(found)} is not {name!r}; this is no {_kind(name)}")
+        version = content.get("version")
+        if version not in versions or isinstance(version, bool):
+            known = " and ".join(map(str, versions))
+            raise InvalidPlan(f"version: {shown(version)} cannot be read; this hcssp reads version {known}")
+        return shaped(content, shape)
 
 
-def shaped(content: Json, shape: type[Document], file: str) -> Document:
+@contextmanager
+def naming(file: str) -> Iterator[None]:
+    """Let errors about a file begin with what the user calls it."""
+    try:
+        yield
+    except (InvalidPlan, InvalidProblem) as error:
+        raise InvalidPlan(f"{file}: {each}" for each in error.violations) from error
+
+
+def shaped(content: Json, shape: type[Document]) -> Document:
     """What a file holds, if it is of a shape.
 
     Raises
@@ -265,13 +275,13 @@ def shaped(content: Json, shape: type[Document], file: str) -> Document:
     InvalidPlan
         If it is not; with everything that is wrong.
     """
-    wrong = [f"{file}: {each}" for each in mistakes(content, shape, closed=False)]
+    wrong = list(mistakes(content, shape, closed=False))
     if wrong:
         raise InvalidPlan(wrong)
     return cast("Document", content)
 
 
-def check_problem(document: AboutProblem, fingerprint: str, file: str) -> None:
+def check_problem(document: AboutProblem, fingerprint: str) -> None:
     """Refuse a file about another problem.
 
     Raises
@@ -284,7 +294,7 @@ def check_problem(document: AboutProblem, fingerprint: str, file: str) -> None:
         called = f", called {about['name']!r}" if about.get("name") else ""
         kind = _kind(document["format"])
         raise InvalidPlan(
-            f"{file}: this {kind} is for another problem{called} (its fingerprint is "
+            f"this {kind} is for another problem{called} (its fingerprint is "
             f"{about['fingerprint'][:12]}, that of this problem is {fingerprint[:12]}); solve this problem, "
             f"or name the problem of the {kind}, with the same scale"
         )
@@ -294,7 +304,7 @@ def _kind(name: str) -> str:
     return name.removeprefix("hcssp-")
 
 
-def bounds_of(document: AboutProblem, names: Sequence[str], file: str) -> dict[str, float]:
+def bounds_of(document: AboutProblem, names: Sequence[str]) -> dict[str, float]:
     """The bounds that a file was made for, by the names of the problem's constraints.
 
     Raises
@@ -305,6 +315,5 @@ def bounds_of(document: AboutProblem, names: Sequence[str], file: str) -> dict[s
     given = document["bounds"]
     if set(given) != set(names):
         wanted = ", ".join(map(repr, names)) or "none"
-        said = f"{shown(list(given))} is not the constraints of this problem, {wanted}"
-        raise InvalidPlan(f"{file}: bounds: {said}")
+        raise InvalidPlan(f"bounds: {shown(list(given))} is not the constraints of this problem, {wanted}")
     return {name: inf if (bound := given[name]) is None else float(bound) for name in names}

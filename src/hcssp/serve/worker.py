@@ -346,9 +346,7 @@ class Desk:
         found = self.plans[number]
         if isinstance(found, Stored):
             problem = load_text(found.text, self.folder, json=found.json)
-            found = self.plans[number] = plan_of(
-                shaped(found.document, PlanDocument, "the saved plan"), problem
-            )
+            found = self.plans[number] = plan_of(shaped(found.document, PlanDocument), problem)
         return found
 
     def warm(self, plan: int) -> Answer:
