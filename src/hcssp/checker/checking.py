@@ -41,7 +41,7 @@ class Verdict:
 
 
 def check(problem: CSSP | HCSSP, certificate: Certificate, *, exact: bool = False) -> Verdict:
-    """Verify what a certificate claims about `problem` under its bounds; `exact`: in integers throughout.
+    """Verify the claim of a certificate about `problem` under its bounds; `exact`: in integers throughout.
 
     If it does not prove that, NotProven says where; if it does not fit `problem`, InvalidCertificate how.
     """
@@ -262,7 +262,7 @@ def leaf_regions(tree: Sequence[int], row_start: IntArray, whole: BoolArray) -> 
 
 
 def plan_costs(evidence: Evidence, certificate: Certificate) -> tuple[Fraction, ...]:
-    """At most what the plan costs, if it ends, keeps its bounds and costs no more than is claimed."""
+    """Upper bounds on the plan's costs, if it ends, keeps its bounds and costs no more than claimed."""
     plan, flat, end = evidence.plan, evidence.layout.flat, evidence.flattening.end
     goes, ranks = plan >= 0, np.asarray(certificate.ranks)
     if not np.array_equal(flat.row_state[rows := plan[goes]], np.flatnonzero(goes)):

@@ -1,4 +1,4 @@
-"""What a certificate says, in Python's integers and doubles; docs/certificates.md describes the file."""
+"""The content of a certificate, in Python's integers and doubles; docs/certificates.md describes the file."""
 
 from __future__ import annotations
 

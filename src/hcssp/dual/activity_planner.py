@@ -174,7 +174,7 @@ class ActivityPlanner(Planner):
 
     @property
     def priced(self) -> bool:
-        """Whether at most one secondary cost is counted, so that a price says all about the weights."""
+        """Whether at most one secondary cost is counted, so that one price determines the weights."""
         return len(self.counted) <= 1
 
     def counting(self, counted: frozenset[int]) -> ActivityPlanner:
@@ -268,7 +268,7 @@ class ActivityPlanner(Planner):
         return any(known <= forbidden for known in self._impossible)
 
     def _cache(self, forbidden: frozenset[int]) -> ValueCache:
-        """What is known about a region, begun with what is known about the closest larger one."""
+        """The results for a region, initially those of the closest larger one."""
         cache = self._caches.get(forbidden)
         if cache is not None:
             return cache
@@ -306,7 +306,7 @@ def loose_activities(
         What may be left open.
     as_few
         Whether to name no more than it takes, the widest. Otherwise each is named that leaves more open than
-        its part of the tolerance: what is known at a price will be of use again.
+        its part of the tolerance: results at a price are used again.
     """
     slack = {
         index: float(executions[index]) * (bounds.upper - bounds.lower)
@@ -442,7 +442,7 @@ class Block:
 
 
 class ExitAnswer(NamedTuple):
-    """What is known about a multi-exit activity under some weights and values at its exits.
+    """The results for a multi-exit activity under some weights and values at its exits.
 
     Attributes
     ----------
@@ -462,7 +462,7 @@ class ExitAnswer(NamedTuple):
 class MultiExitPlanner(Planner):
     """Plans one activity with several exits and entrances, under weights and values at its exits.
 
-    What it says about an entrance is a certified lower bound if the values of the exits are lower bounds.
+    The value of an entry is a certified lower bound if the values of the exits are lower bounds.
     Weights rarely repeat, so plans are kept rather than answers: the best of the last plans of the region is
     tested by its reduced costs (:mod:`hcssp.ssp.potential`), and often it proves enough.
     """
@@ -594,7 +594,7 @@ class MultiExitPlanner(Planner):
         return None
 
     def _certificate(self, plan: ActivityPlan, weights: FloatArray, banned: IntArray) -> Certificate:
-        """What a plan of the region proves about it; the share is its loss, and 0 if it is the best."""
+        """The bound that a plan of the region proves; the share is its loss, 0 if it is the best."""
         reduced = plan.reduced_costs @ weights
         reduced[banned] = np.inf
         values = plan.values @ weights

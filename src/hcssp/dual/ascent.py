@@ -134,7 +134,7 @@ class Infeasibility:
 
 @dataclass(frozen=True, eq=False)
 class Dual(Generic[V]):
-    """What is known about the dual of a region at one moment of its ascent.
+    """The state of the dual of a region at one moment of its ascent.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ def ascend(
     proven: float = -inf,
     parameters: AscentParameters = DEFAULT_PARAMETERS,
 ) -> Iterator[Dual[V]]:
-    """The ascent step by step: what is known after every solved multiplier.
+    """The ascent step by step: the state after every solved multiplier.
 
     See :func:`maximise` for the parameters. With a cutoff, the last small part of the way is left out. Where
     numbers are too far apart to go on, the ascent ends without having converged; what it yielded holds.
@@ -234,7 +234,7 @@ def ascend(
 
 
 def lagrangian_bound(value: float, prices: FloatArray, bounds: FloatArray) -> float:
-    """The lower bound that follows from a least priced cost: that cost less what the bounds are worth.
+    """The lower bound that follows from a least priced cost: that cost minus the value of the bounds.
 
     It holds for every policy that counts as feasible, and so for bounds that are exceeded by the tolerance.
 
@@ -263,7 +263,7 @@ def is_above(least: float, weights: FloatArray, bounds: FloatArray) -> bool:
 
 
 def _less_the_worth(value: float, prices: FloatArray, bounds: FloatArray) -> float:
-    """`value` less what the bounds are worth at `prices`, rounded down."""
+    """`value` minus the value of the bounds at `prices`, rounded down."""
     paid = prices > 0.0
     if not paid.any():
         return value
@@ -274,7 +274,7 @@ def _less_the_worth(value: float, prices: FloatArray, bounds: FloatArray) -> flo
 
 
 class Ascent(Generic[V]):
-    """What is known about the dual of a region; all of it holds at every moment.
+    """The results about the dual of a region, valid at any time.
 
     Parameters
     ----------
@@ -333,7 +333,7 @@ class Ascent(Generic[V]):
         raise OutOfPrecision(f"the dual was not decided within {self.parameters.max_rounds} rounds")
 
     def snapshot(self) -> Dual[V]:
-        """What is known at this moment; it stays as it is when the ascent goes on."""
+        """The state at this moment, which does not change when the ascent continues."""
         return Dual(
             self.bound,
             self.prices,
@@ -351,7 +351,7 @@ class Ascent(Generic[V]):
         Parameters
         ----------
         share
-            The share of what is missing to the cutoff that may be left open.
+            The allowed error, as a share of the distance to the cutoff.
         """
         tolerance = self.parameters.tolerance * abs(self.bound)
         missing = self.cutoff - self.bound
@@ -450,7 +450,7 @@ class Ascent(Generic[V]):
         return repeats
 
     def lagrangian(self, costs: FloatArray, prices: FloatArray) -> float:
-        """What a policy of these costs costs at `prices`, less what the bounds are worth there."""
+        """The cost of a policy with these costs at `prices`, minus the value of the bounds."""
         paid = prices > 0.0
         excess = costs[1:][paid] - self._tolerated[paid]
         return float(costs[0] + prices[paid] @ excess)
@@ -477,7 +477,7 @@ def intersect_lines(
     Parameters
     ----------
     ascent
-        What is known so far; it is added to.
+        The results so far, to which new ones are added.
     index
         The only constraint with a finite bound.
     start, proven
@@ -528,7 +528,7 @@ class LineSearch(Generic[V]):
         self._prediction: PredictedSteps[V] | None = None
 
     def inherit(self, start: FloatArray, proven: float) -> None:
-        """Begin with what is `proven` at the multipliers `start` of a larger region."""
+        """Begin with the bound `proven` at the multipliers `start` of a larger region."""
         ascent = self.ascent
         met = ascent.inherit(start, proven, self._share)
         if ascent.bound == -inf:
@@ -545,7 +545,7 @@ class LineSearch(Generic[V]):
             self.bracket()
 
     def solve(self) -> None:
-        """Solve at the multiplier, and find the best pair of what is known then."""
+        """Solve at the multiplier, and find the best pair of known policies."""
         ascent, multiplier = self.ascent, self.multiplier
         prices = np.zeros(len(ascent.oracle.bounds))
         prices[self.index] = multiplier
@@ -700,7 +700,7 @@ def cut_planes(
     Parameters
     ----------
     ascent
-        What is known so far; it is added to.
+        The results so far, to which new ones are added.
     bounded
         The constraints with a finite bound.
     start, proven
@@ -948,14 +948,14 @@ def seek_feasible(ascent: Ascent[V], bounded: IntArray) -> Iterator[Dual[V]]:
             yield ascent.snapshot()
             return
         if ascent.drop_repeated():
-            # The model knows that policy, and would return it again and again.
+            # The model contains that policy already, and would return it again.
             raise OutOfPrecision("whether the bounds can be kept is lost in rounding")
         model.add(excess(ascent.points[-1].costs), 0.0)
         yield ascent.snapshot()
 
 
 def _quotient(numbers: FloatArray, sizes: FloatArray) -> FloatArray:
-    """The numbers divided by the sizes of what they are about.
+    """The numbers divided by the sizes of the costs.
 
     Raises
     ------

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from hcssp.dual.procedure import ProcedureOracle
 
 SLACK = 1.0 + 1e-6
-"""Plans are enumerated a little beyond what the cutoff allows, so that rounding leaves none out."""
+"""Plans are enumerated slightly beyond the cutoff, so that rounding excludes none."""
 
 BEYOND = 4.0
 """An activity that is not ended is worth this many times all that a plan of interest may spend."""

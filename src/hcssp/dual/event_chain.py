@@ -128,7 +128,7 @@ class EventChain:
 
     @classmethod
     def of(cls, moves: dict[int, dict[int, float]], initial: dict[int, float]) -> EventChain:
-        """The chain of some states, given the probabilities of what is next; other states are ends."""
+        """The chain of some states, given the probabilities of the next states; other states are ends."""
         states = np.array(sorted(moves), dtype=np.int64)
         place = {state: index for index, state in enumerate(states.tolist())}
         tails: list[int] = []
@@ -155,11 +155,11 @@ class EventChain:
         return cls(states, shares, leaving, begins)
 
     def values(self, costs: FloatArray) -> FloatArray:
-        """The expected costs to go from each state, given what each visit costs: a number or a row each."""
+        """The expected cost-to-go of each state, given the cost of each visit: a number or a row each."""
         return self.values_of_departures((costs.T / self._leaving).T)
 
     def values_of_departures(self, costs: FloatArray) -> FloatArray:
-        """As :meth:`values`, given what each state costs until it is left."""
+        """As :meth:`values`, given the cost of each state until it is left."""
         return self._solve(costs)
 
     def _solve(self, right: FloatArray, transposed: bool = False) -> FloatArray:
@@ -179,7 +179,7 @@ def events_as_cssp(
     flattening
         The layout of the problem.
     row_costs
-        What each event row costs: a line for each cost.
+        The costs of each event row: a line for each cost.
     bounds
         Of all costs but the first.
     usable
@@ -207,7 +207,7 @@ def events_as_cssp(
 
 
 class ProcedureSolver:
-    """Chooses at every event, given what every activity costs.
+    """Chooses at every event, given the costs of the activities.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ class ProcedureSolver:
         Parameters
         ----------
         row_costs
-            A lower bound on what each row costs, not negative; ``inf`` where it cannot be taken.
+            A lower bound on the cost of each row, not negative; ``inf`` if it cannot be taken.
         allowed
             The rows of the region; None for all.
         """

@@ -83,7 +83,7 @@ class FlatPoint(PolicyPoint):
         return reached
 
     def goes_to(self, state: int) -> bool:
-        # The graph knows it all. Visits are asked where they are known; they may take an evaluation.
+        # The graph decides. Visits are used if they are known; they may need an evaluation.
         if "visits" in vars(self) and self.visits[state] > CLEARLY_VISITED:
             return True
         return bool(self.reached[state])
@@ -100,7 +100,7 @@ class FlatOracle(AffordableOracle[FlatPoint]):
         How the scalar solver evaluates policies: ``"factorise"``, ``"sweep"`` (for problems too large to
         factorise), or ``"auto"``, by the size of the problem and its graph.
     affordable
-        Whether to take out the rows that cost some of what a bound of 0 allows nothing of, see
+        Whether to remove the rows with a cost whose bound is 0, see
         :func:`~hcssp.dual.oracle.zero_bounds`.
     thin
         Whether to take out dominated rows, see :func:`~hcssp.cssp.preprocessing.dominating_rows`; or the rows
@@ -286,7 +286,7 @@ class CostGrid(NamedTuple):
 
 
 def usable_rows(problem: CSSP, constraints: tuple[int, ...], thin: bool | BoolArray) -> BoolArray | None:
-    """The rows that cost nothing of what the given constraints count, and are not dominated if `thin`.
+    """The rows without cost in the given constraints, and not dominated if `thin`.
 
     None if those are all.
     """
@@ -319,7 +319,7 @@ def system_of(evaluation: Evaluation) -> type[PolicySystem] | type[SweepSystem] 
 
 
 def free_rows(problem: CSSP, constraints: tuple[int, ...]) -> BoolArray | None:
-    """The rows that cost nothing of what the given constraints count; None if there are no constraints."""
+    """The rows without cost in the given constraints; None if there are no constraints."""
     if not constraints:
         return None
     rows: BoolArray = problem.costs[[1 + index for index in constraints]].max(axis=0, initial=0.0) == 0.0

@@ -11,7 +11,7 @@ the state times the row's reduced cost. There are three moves:
   change at the same price, the former spares too much and the latter spends too much. Their differences are
   taken over one by one, as many as the bounds allow; bisection finds how many.
 
-The most promising moves are evaluated exactly, the best one is made, and the search goes on from there.
+The most promising moves are evaluated exactly, the best one is made, and the search continues from there.
 
 **Reference.** Glover 1998 for path relinking.
 """
@@ -160,7 +160,7 @@ class Use(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Activities with their new rows and values, and what the whole then costs."""
+    """Activities with their new rows and values, and the resulting cost of the whole."""
 
     changes: list[tuple[int, IntArray, FloatArray]]
     costs: FloatArray
@@ -186,7 +186,7 @@ def best_step(uses: Sequence[Use], costs: FloatArray, bounds: FloatArray, restor
     for change, switches in promising_moves(uses, costs, bounds, restoring):
         is_broken, least = rank
         if not is_broken and least <= costs[0] + change:
-            # All that follow are expected to be worse than what is at hand.
+            # All later moves are expected to be worse than the current one.
             break
         step = _evaluated(uses, switches, costs)
         if step is not None and _is_gain(step.costs, costs, bounds, restoring):

@@ -87,7 +87,7 @@ class MultiExitLayout:
     begin
         The number of a row that stands for the beginning of the procedure.
     event_rows, event_costs
-        Where each event row leads, and what it costs: nothing but for limits of uses.
+        The successors and the cost of each event row; the cost is 0 except under limits of uses.
     state_offset, row_offset
         The first state and row of each activity, and the totals.
     blocks
@@ -197,7 +197,7 @@ class MultiExitLayout:
         return EventRow(targets[owners < 0], chances[owners < 0], tuple(entered))
 
     def value(self, row: int, prices: FloatArray, values: FloatArray) -> float:
-        """What an event row costs and all that follows, not rounded down.
+        """The cost of an event row and of all that follows, not rounded down.
 
         Parameters
         ----------
@@ -294,7 +294,7 @@ class MultiExitOracle(AffordableOracle[MultiExitPoint]):
     evaluation
         How policies of the activities are evaluated, see :class:`~hcssp.dual.flat.FlatOracle`.
     affordable
-        Whether to take out the rows that cost some of what a bound of 0 allows nothing of, see
+        Whether to remove the rows with a cost whose bound is 0, see
         :func:`~hcssp.dual.oracle.zero_bounds`.
     """
 
@@ -347,7 +347,7 @@ class MultiExitOracle(AffordableOracle[MultiExitPoint]):
             near = point
 
     def _allowances(self, point: MultiExitPoint, tolerance: float) -> FloatArray:
-        """What each activity may lose in one execution if a policy executes them as `point` does."""
+        """The allowed loss of each activity in one execution, if a policy executes them as `point` does."""
         executed = point.executions > 0.0
         share = 0.5 * tolerance / max(1, int(np.count_nonzero(executed)))
         allowances = np.full(len(executed), np.inf)
@@ -361,7 +361,7 @@ class MultiExitOracle(AffordableOracle[MultiExitPoint]):
         near: MultiExitPoint | None,
         allowances: FloatArray,
     ) -> tuple[Minimum[MultiExitPoint], FloatArray] | None:
-        """One pass from the end to the start, and what each activity's bound may be too low by."""
+        """One pass from the end to the start, and the possible error of each activity's bound."""
         layout, num_events = self.layout, self.layout.num_events
         prices: FloatArray = weights @ layout.event_costs
         values = np.full(layout.state_offset[-1], np.inf)

@@ -1,4 +1,4 @@
-r"""What every constrained search asks of a problem: the best policy under weights, within a region.
+r"""The interface between searches and problems: the best policy under weights, within a region.
 
 For multipliers :math:`\lambda \ge 0` the Lagrangian :math:`L(\lambda) = \min_\pi f(\pi) + \lambda (g(\pi) -
 \Delta)` is an unconstrained SSP. An :class:`Oracle` solves it in the way that suits the problem's shape: a
@@ -47,7 +47,7 @@ calories, a calorie is worth half a unit of the price:
 >>> round(lower_bound, 6), upper_bound, rows.tolist()
 (6.0, 6.0, [1])
 
-Under other bounds it is the same problem, and what was learnt is kept:
+Under other bounds it is the same problem, and its results are kept:
 
 >>> prove(menu.under(np.array([1.0])))[1]
 10.0
@@ -78,11 +78,11 @@ if TYPE_CHECKING:
 
 
 CLEARLY_VISITED = 1e-9
-"""A state with more expected visits is visited. Below, they may be rounding, and the graph is asked."""
+"""A state with more expected visits is visited. Below, they may be rounding, and the graph decides."""
 
 
 RECORD_BYTES, ARRAY_BYTES = 500, 112
-"""What an object with its attributes takes besides its arrays, and an array besides its numbers."""
+"""The memory of an object besides its arrays, and of an array besides its numbers."""
 
 
 def own_bytes(record: object) -> int:
@@ -135,7 +135,7 @@ class PolicyPoint(ABC):
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """What takes memory, each with its `nbytes`: the policy itself, and what it may share with others."""
+        """The objects that use memory, each with its `nbytes`: the policy, and shared ones."""
         return (self,)
 
     def release(self) -> None:  # noqa: B027 - most have nothing to give back
@@ -279,7 +279,7 @@ class KnownPolicies(Protocol[V_co]):
     """Finds the best *known* policy of a region without planning, see :mod:`hcssp.dual.ascent`."""
 
     def within(self, region: Region) -> KnownPoints[V_co] | None:
-        """What is known of a region; None if that is no policy."""
+        """The results for a region; None if no policy is known."""
 
 
 class Symmetry(Protocol):
@@ -301,7 +301,7 @@ class Symmetry(Protocol):
 
 
 class Settlement(NamedTuple, Generic[V]):
-    """What is known about a region that was settled at once.
+    """The results for a region that was decided at once.
 
     Attributes
     ----------
@@ -339,7 +339,7 @@ class KnownPotential(NamedTuple):
 
 
 class Potentials(Protocol):
-    """Gives what a certificate needs, see :mod:`hcssp.proofs.assembly`."""
+    """Provides the data for a certificate, see :mod:`hcssp.proofs.assembly`."""
 
     def problem_row(self, row: int) -> int:
         """The row of the user's (flat) problem that a row of the oracle is."""
@@ -359,7 +359,7 @@ class Potentials(Protocol):
         weights
             One for each cost, the primary first.
         fresh
-            Whether to plan for these weights instead of using what is known at others.
+            Whether to plan for these weights instead of using results at other weights.
         """
 
 
@@ -421,7 +421,7 @@ class Enumeration(Protocol[V]):
 
 
 class Correspondence(Protocol):
-    """Compares the problem with another: what a new search may take over from an earlier one."""
+    """Compares the problem with another: the results that a new search can reuse from an earlier one."""
 
     def same_row(self, row: int, of: Oracle[Any]) -> int | None:
         """The row of the same action in the same place as a row of another oracle; None if there is none."""
@@ -566,7 +566,7 @@ def without(bounds: FloatArray, constraints: Iterable[int]) -> FloatArray:
 
 
 class AffordableOracle(Oracle[V]):
-    """An oracle that takes out the rows that cost some of what a bound of 0 allows nothing of.
+    """An oracle that removes the rows with a cost whose bound is 0.
 
     If others of them are 0, the problem under other bounds is another one: there is one oracle for each such
     set, and what it learns is shared by all that :meth:`under` makes of it. A subclass calls

@@ -86,11 +86,11 @@ def oracle_of(
     Parameters
     ----------
     problem
-        What is asked about.
+        The problem.
     evaluation
         How policies of a flat problem are evaluated.
     like
-        The oracle of a problem that may have some of the same activities, which then share what is known.
+        The oracle of a problem with possibly the same activities, which then share their results.
         It must not be asked by another thread.
     """
     if isinstance(problem, HCSSP):

@@ -324,7 +324,7 @@ class MultiExitPoint(PlanPoint):
         for activity, _, times in self._entered():
             self.executions[activity] += times.sum()
         events = self._chain.states < layout.num_events
-        # An event that is reached is visited, though a solve may say that it hardly is.
+        # A reached event is visited, although a solve may give it almost no visits.
         smallest = np.finfo(np.float64).tiny
         self.event_visits[self._chain.states[events]] = np.maximum(self._chain.visits[events], smallest)
 
@@ -341,7 +341,7 @@ class MultiExitPoint(PlanPoint):
         return MultiExitPoint(self._parts, self._planners, self.choices, plans)
 
     def goes_on_from(self, state: int) -> bool:
-        """Whether the policy says what to do in an event state, or where an activity is entered."""
+        """Whether the policy has a choice in an event state, or an action where an activity is entered."""
         if state < self._parts.num_events:
             return state == self._parts.end or bool(self.choices[state] != NO_ROW)
         activity = self._owner(state)
@@ -382,7 +382,7 @@ class MultiExitPoint(PlanPoint):
 
     @cached_property
     def event_costs(self) -> FloatArray:
-        """The expected costs to go from each event state, and from what is behind exits; nan if unknown."""
+        """The expected cost-to-go of each event state, and of the places after exits; nan if unknown."""
         layout = self._parts
         begins = [int(state) for state in layout.behind_exits if self.goes_on_from(state)]
         begins += np.flatnonzero(self.choices != NO_ROW).tolist()
@@ -436,7 +436,7 @@ class MultiExitPoint(PlanPoint):
         return changes
 
     def _steps(self, begins: Iterable[int]) -> dict[int, tuple[FloatArray, dict[int, float]]]:
-        """For each state of the chain that is reached from some: what it costs, and which state is next."""
+        """For each state of the chain that is reached from some: its cost, and the next state."""
         steps: dict[int, tuple[FloatArray, dict[int, float]]] = {}
         waiting = list(begins)
         while waiting:
@@ -447,7 +447,7 @@ class MultiExitPoint(PlanPoint):
         return steps
 
     def _step_from(self, state: int) -> tuple[FloatArray, dict[int, float]]:
-        """What an event costs until the next one, or an activity from where it is entered on."""
+        """The cost of an event until the next one, or of an activity from its entry on."""
         if state < self._parts.num_events:
             return self._step(int(self.choices[state]))
         activity = self._owner(state)
@@ -458,7 +458,7 @@ class MultiExitPoint(PlanPoint):
         return values[: self._parts.num_costs], self._open(chances)
 
     def _step(self, row: int) -> tuple[FloatArray, dict[int, float]]:
-        """What an event row costs until the next event, and which event comes next."""
+        """The cost of an event row until the next event, and the next event."""
         events, event_chances, entered = self._parts.event_rows[row]
         costs: FloatArray = self._parts.event_costs[:, row].copy()
         chances = dict(zip(events.tolist(), event_chances.tolist(), strict=True))
@@ -507,7 +507,7 @@ class MultiExitPoint(PlanPoint):
 
 
 class KnownPolicies:
-    """What is known of a region at one moment.
+    """The results for a region at one moment.
 
     Parameters
     ----------

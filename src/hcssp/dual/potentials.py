@@ -29,7 +29,7 @@ Shares = list[tuple[KnownPotential, float]]
 
 
 class _WholeOracle(Protocol[V]):
-    """An oracle that knows the costs-to-go of all states of the problem."""
+    """An oracle that provides the cost-to-go of all states of the problem."""
 
     def minimise(
         self, weights: FloatArray, region: Region, precision: float = 0.0, near: V | None = None

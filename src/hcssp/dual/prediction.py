@@ -88,7 +88,7 @@ class PlanChanges(NamedTuple):
     moved
         By how much that moves the counted cost of one execution.
     rows
-        What the states change to.
+        The new rows of the states.
     """
 
     prices: FloatArray

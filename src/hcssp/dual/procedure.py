@@ -40,7 +40,7 @@ from hcssp.ssp.scalar_problem import Region
 from hcssp.threads import MIN_STATES_FOR_THREADS, parallel_map
 
 Question = Callable[[ActivityPlanner, FloatArray, frozenset[int]], ValueBounds | None]
-"""What a planner is asked about under weights, without some rows."""
+"""A question to a planner: weights, and forbidden rows."""
 
 REFINE: Question = partial(ActivityPlanner.lookup, refine=True)
 
@@ -53,7 +53,7 @@ class ProcedureOracle(AffordableOracle[ProcedurePoint]):
     flattening
         The layout of a problem in which every event is entered in one state.
     affordable
-        Whether to take out the rows that cost some of what a bound of 0 allows nothing of, see
+        Whether to remove the rows with a cost whose bound is 0, see
         :func:`~hcssp.dual.oracle.zero_bounds`.
     like
         The oracle of a problem with some of the same activities: their planners are shared.
@@ -193,7 +193,7 @@ class ProcedureOracle(AffordableOracle[ProcedurePoint]):
         return total
 
     def row_costs(self, values: FloatArray, weights: FloatArray) -> FloatArray:
-        """What each choice costs under `weights`, if the activities cost `values`."""
+        """The cost of each choice under `weights`, if the activities cost `values`."""
         row_costs: FloatArray = self.procedure.runs @ values
         if self.choice_costs is not None:
             # A little less, so that no rounding makes it more than it is.

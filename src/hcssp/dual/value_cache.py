@@ -1,4 +1,4 @@
-r"""What is known about an activity under weights of its costs: plans, and bounds on its least weighted cost.
+r"""Cached results for an activity under weights of its costs: plans, and bounds on its least weighted cost.
 
 The least expected weighted cost :math:`L(w)` of an activity is concave and positively homogeneous in the
 weights, and it never falls, since no cost is negative. So a plan with costs :math:`c` gives an upper bound
@@ -168,13 +168,13 @@ class ActivityPlan(PolicyPoint):
 
     def enters(self, state: int) -> bool:
         """Whether the plan enters a live state, however seldom."""
-        # Visits may need a factorisation, so the graph is asked unless they are known.
+        # Visits may need a factorisation, so the graph decides unless they are known.
         visits = vars(self).get("visits")
         return bool((visits is not None and visits[state] > CLEARLY_VISITED) or self.reached[state])
 
 
 class ValueBounds(NamedTuple):
-    """What is known about an activity under some weights.
+    """The results for an activity under some weights.
 
     Attributes
     ----------
@@ -195,7 +195,7 @@ class ValueBounds(NamedTuple):
 
 
 class ValueCache(ABC):
-    """What is known about one activity within one region."""
+    """The results for one activity within one region."""
 
     plans: list[ActivityPlan]
     """The plans that are known."""
@@ -205,7 +205,7 @@ class ValueCache(ABC):
 
     @abstractmethod
     def lookup(self, weights: FloatArray, refine: bool = False) -> ValueBounds | None:
-        """What is known under `weights`; None if no plan is.
+        """The results under `weights`; None if no plan is known.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class ValueCache(ABC):
 
     @abstractmethod
     def at(self, weights: FloatArray) -> ValueBounds | None:
-        """What is known under `weights` if the optimal plan is."""
+        """The results under `weights` if the optimal plan is known."""
 
     @abstractmethod
     def normalised(self, weights: FloatArray) -> FloatArray:
@@ -233,7 +233,7 @@ class ValueCache(ABC):
 
     @abstractmethod
     def restricted(self, lies_in: Callable[[ActivityPlan], bool]) -> ValueCache:
-        """What is known about a smaller region, given which plans lie in it."""
+        """The results for a smaller region, given the plans in it."""
 
 
 class SolvedPrice(NamedTuple):
@@ -301,7 +301,7 @@ class PriceCache(ValueCache):
             return None
         begin, lower, upper = 0.0, 0.0, self._value(best.point, price)
         if below is not None:
-            # A bound at a finite price says nothing about the secondary cost alone.
+            # A bound at a finite price is no bound on the secondary cost alone.
             begin, lower = below.price, below.bound if price < inf or below is above else 0.0
         if above is not None and above is not below:
             lower = max(lower, chord(begin, lower, above.price, above.bound, price))

@@ -38,7 +38,7 @@ def certificate_of(
     *,
     relaxed: bool = False,
 ) -> Certificate:
-    """The certificate of what a search has found.
+    """The certificate of the results of a search.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def certificate_of(
     extra
         The further rows of a randomised plan, with their probabilities; it must be `relaxed` then.
     relaxed
-        Prove only what holds for randomised policies, too: all policies are one leaf.
+        Prove bounds that are valid for randomised policies, too: all policies are one leaf.
     """
     proof = ProofBuilder(problem, randomised=relaxed)
     if plan is not None:

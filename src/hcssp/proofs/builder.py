@@ -1,4 +1,4 @@
-"""What a search learns while it works, and the certificate that follows from it.
+"""The results of a search while it runs, and the certificate that follows from them.
 
 Every statement is made to hold before it is kept, so that the certificate proves a little less than
 the search believes, but does prove it. Activities and their states and rows are those of the problem, flat
@@ -84,12 +84,12 @@ class RegionTree:
     def __init__(self, layout: Layout, never: BoolArray) -> None:
         self._layout, self._never = layout, never
         self._nodes = [_Node()]
-        # What is known of a region of which nothing is proven: no cost is negative.
+        # The bound on a region without a proof: no cost is negative.
         prices = (1.0, *[0.0] * len(layout.bounds))
         self._nothing = Statement(prices, (0.0,) * layout.flattening.num_event_states, ())
 
     def branch(self, node: int, row: int) -> tuple[int, int]:
-        """Split a region as a certificate's tree says it: a flat row is used in its state, or it is not."""
+        """Split a region as in a certificate's tree: a flat row is used in its state, or it is not."""
         row_start = self._layout.flattening.row_start
         if not 0 <= row < row_start[-1] or self._nodes[node].children:
             raise ValueError(f"node {node} cannot be branched on flat row {row}")
@@ -110,7 +110,7 @@ class RegionTree:
         return region
 
     def keep(self, node: int, statement: Statement | None, bound: float) -> None:
-        """Keep what is proven about a region, if that is more than before; None proves that it is empty."""
+        """Keep the bound of a region if it is higher than before; None proves that it is empty."""
         if bound > self._nodes[node].bound:
             self._nodes[node].statement, self._nodes[node].bound = statement, bound
 
@@ -152,7 +152,7 @@ NEXT_TO_NOTHING = 1e-9
 
 
 class ProofBuilder:
-    """Collects what a search proves about a problem.
+    """Collects the proofs of a search about a problem.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ class ProofBuilder:
         return self.bound(node) == inf
 
     def refute_empty(self, node: int) -> bool:
-        """Prove that no policy of a region reaches the end almost surely; says whether that is so."""
+        """Try to prove that no policy of a region reaches the end almost surely; return whether it is so."""
         try:
             self._evidence.bound("", None, self.region(node), inf)
         except NotProven:
@@ -398,7 +398,7 @@ class ProofBuilder:
         self.regions.keep(node, replace(draft, events=found), bound)
 
     def unaffordable(self, activity: int) -> list[int]:
-        """The rows of an activity that cost some of what a bound of 0 allows nothing of."""
+        """The rows of an activity with a cost whose bound is 0."""
         own = self.layout.never[self.layout.flattening.rows_of(activity)]
         found: list[int] = np.flatnonzero(own & ~self.layout.blocks[activity].dominated).tolist()
         return found
@@ -520,7 +520,7 @@ class ProvenPlan:
     ranks
         The fewest steps to the end from every flat state that it may reach, 0 for the others.
     upper_bound
-        What it costs at most.
+        An upper bound on its cost.
     statements
         One for each cost; their potentials are numbers of `potentials`.
     by_chance
@@ -605,7 +605,7 @@ def _ranks(chain: CSSP) -> IntArray:
 def _statement_of_plan(
     evidence: Evidence, potentials: list[Potential], cost: int, remaining: FloatArray
 ) -> Statement | None:
-    """What one cost of the plan is at most, with potentials that are appended to `potentials`."""
+    """An upper bound on one cost of the plan, with potentials that are appended to `potentials`."""
     uses, layout = [], evidence.layout
     for each in _drafts(evidence, cost, remaining):
         allowed = ~evidence.beside_plan[layout.flattening.rows_of(each.activity)]

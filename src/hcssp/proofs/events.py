@@ -70,7 +70,7 @@ class _Outcome(NamedTuple):
         return self.probability * follows + self.entry
 
     def costs(self) -> list[tuple[int, float]]:
-        """The event states it may lead to, and what the activity costs until there, nearly."""
+        """The event states it may lead to, and the approximate cost of the activity until there."""
         chance = self.probability
         return [
             (to, float((self.entry - chance * exit_level) / (chance * ONE))) for to, exit_level in self.exits
@@ -78,7 +78,7 @@ class _Outcome(NamedTuple):
 
 
 class _Choice(NamedTuple):
-    """A choice at an event state, and what it costs itself."""
+    """A choice at an event state, and its own cost."""
 
     state: int
     outcomes: tuple[_Outcome, ...]

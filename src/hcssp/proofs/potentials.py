@@ -244,7 +244,7 @@ class PotentialStore:
         known = np.isfinite(levels)
         key = (id(block), prices.tobytes(), rows, known.tobytes(), levels[block.goals].tobytes())
         if key not in self._numbers:
-            # Rows that lead into a dead end need not hold; the checker knows them, too.
+            # Rows that lead into a dead end need not hold; the checker finds them, too.
             restored = feasible_values(block, prices, levels, self._without(block, rows)[1])
             if restored is None:
                 raise AssertionError("non-negative weights always have a potential")
@@ -284,7 +284,7 @@ class PotentialStore:
         uses: list[Use] = []
         for activity, block in enumerate(layout.blocks):
             states = layout.flattening.flat_state(activity)
-            # Unknown values are not passed off as known: an identical activity may know them.
+            # Unknown values are not stored as known: an identical activity may have them.
             own = np.where((states >= 0) & (known[states] | block.goals), levels[states], np.nan)
             # From an exit of which nothing is known, the end is not reached: too expensive to be taken.
             own[block.goals & ~np.isfinite(own)] = expensive

@@ -1,4 +1,4 @@
-"""What a search writes down while it works: the regions it split, and what it learnt about each.
+"""The record of a search: the regions that it split, and the results for each.
 
 That is a few numbers for each region: prices, or weights that refute it. The potentials that prove it are
 asked of the oracle when a certificate is wanted (:mod:`hcssp.proofs.assembly`), and then for the leaves
@@ -33,7 +33,7 @@ are others."""
 
 
 class Claim(NamedTuple):
-    """What a search believes about a region.
+    """The result of a search for a region.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class SearchRecord:
         return len(self._regions)
 
     def begin(self, oracle: Oracle[Any]) -> None:
-        """A search begins, over all policies of `oracle`; what was recorded before is dropped."""
+        """A search begins, over all policies of `oracle`; the earlier record is dropped."""
         self.oracle, self._regions = oracle, [_Region()]
 
     @classmethod
@@ -273,7 +273,7 @@ class SearchRecord:
         self._learn(region, inf, None)
 
     def learn(self, region: int, claim: Claim) -> None:
-        """What was found out about the same region elsewhere."""
+        """The result for the same region elsewhere."""
         self._learn(region, claim.bound, claim.weights, claim.counted)
 
     def row(self, region: int) -> int:
@@ -304,7 +304,7 @@ class SearchRecord:
         return best
 
     def release(self) -> None:
-        """Give back what the oracle quickly makes again: the search has ended."""
+        """Free the memory that the oracle can quickly fill again: the search has ended."""
         if self.oracle is not None:
             self.oracle.release()
 
@@ -326,7 +326,7 @@ def _siblings(oracle: Oracle[Any], row: int) -> list[int]:
 
 
 def write_down(record: SearchRecord, region: int, dual: Dual[Any]) -> None:
-    """Keep what a dual says about a region: the bound and its prices, or why it holds nothing."""
+    """Keep the result of a dual for a region: the bound and its prices, or the proof that it is empty."""
     if dual.empty:
         record.empty(region)
     elif dual.infeasibility is not None:

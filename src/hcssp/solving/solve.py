@@ -225,7 +225,7 @@ class Findings:
             return replace(claimed, ends=False), ending
         if not np.isfinite(self.problem.bounds).any():
             # Without bounds every policy that ends is feasible, and there is one.
-            lost = "some policies end, but after so many steps that the method cannot compute their costs"
+            lost = "some policies end, but too late for the method to compute their costs"
             return Interval(), Ending(Reason.ROUNDING, lost)
         return claimed, ending
 
