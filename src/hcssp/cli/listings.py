@@ -16,8 +16,8 @@ STDOUT = Path("-")
 
 def show(session: Session) -> int:
     """``hcssp show``."""
-    from hcssp.reports.problem_text import problem_document, problem_in_words
     from hcssp.reports.procedure_graph import procedure_dot
+    from hcssp.reports.results_text import problem_document, problem_in_words
 
     arguments = session.arguments
     plot: Path | None = arguments.plot
@@ -110,7 +110,7 @@ def import_site(session: Session) -> int:
 
 def problems(session: Session) -> int:
     """``hcssp problems``."""
-    from hcssp.reports.problem_text import problems_document, problems_in_words
+    from hcssp.reports.results_text import problems_document, problems_in_words
 
     session.answer(problems_document, lambda _: problems_in_words())
     return SOLVED
@@ -118,7 +118,7 @@ def problems(session: Session) -> int:
 
 def methods(session: Session) -> int:
     """``hcssp methods``."""
-    from hcssp.reports.problem_text import methods_document, methods_in_words
+    from hcssp.reports.results_text import methods_document, methods_in_words
 
     session.answer(methods_document, lambda _: methods_in_words())
     return SOLVED

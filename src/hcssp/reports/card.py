@@ -8,6 +8,7 @@ names come from users.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import singledispatch
 from html import escape
 from math import inf, isfinite
 
@@ -109,32 +110,13 @@ def framed(document: str, summary: str, more_style: str = "") -> str:
     )
 
 
+@singledispatch
 def html(result: Card) -> str:
     """What a notebook shows of a result: its page in a frame, or a card."""
-    match result:
-        case Plan():
-            return plan_html(result)
-        case CSSP() | HCSSP():
-            return problem_html(result)
-        case TradeOff():
-            return curve_html(result)
-        case Sweep():
-            return sweep_html(result)
-        case Evaluation():
-            return evaluation_html(result)
-        case Simulation():
-            return simulation_html(result)
-        case Robustness():
-            return robustness_html(result)
-        case Reasons():
-            return reasons_html(result)
-        case BestPlans():
-            return alternatives_html(result)
-        case Lagrangian():
-            return lagrangian_html(result)
     raise TypeError(f"there is no card of {type(result).__name__}")
 
 
+@html.register
 def plan_html(plan: Plan) -> str:
     """The page of a plan; a card if there is none, or if it is too large."""
     aim, solved = Aim.of(plan.problem), plan.as_procedure()
@@ -153,6 +135,7 @@ def plan_html(plan: Plan) -> str:
     return card(f"{plan.name or 'plan'}: {plan.status}", ("cost", "wanted", "expected"), rows, note)
 
 
+@html.register
 def problem_html(problem: CSSP | HCSSP) -> str:
     """A problem: its size, and what is wanted of its costs."""
     procedure = problem.procedure
@@ -179,6 +162,7 @@ def _wanted(problem: HCSSP, aim: Aim) -> list[tuple[Measure, str]]:
     return found
 
 
+@html.register
 def curve_html(curve: TradeOff) -> str:
     """The page of the plan at the problem's own bound, or else at the middle one, with the curve."""
     found = [point for point in curve.points if point.plan.found]
@@ -191,11 +175,13 @@ def curve_html(curve: TradeOff) -> str:
     return framed(page.page_html(data), repr(curve), _CURVE_FIRST)
 
 
+@html.register
 def sweep_html(sweep: Sweep) -> str:
     """The page of a sweep."""
     return framed(page.sweep_html(sweep), repr(sweep))
 
 
+@html.register
 def evaluation_html(evaluation: Evaluation) -> str:
     """The expected costs against their bounds, then the activities that cost most."""
     rows = [
@@ -218,6 +204,7 @@ def _at_most(bound: float) -> str:
     return given(bound) if isfinite(bound) else "-"
 
 
+@html.register
 def simulation_html(runs: Simulation) -> str:
     """The distribution of each cost over the runs."""
     rows = []
@@ -237,6 +224,7 @@ def simulation_html(runs: Simulation) -> str:
     )
 
 
+@html.register
 def robustness_html(found: Robustness) -> str:
     """Each cost in its worst case."""
     rows = [
@@ -258,6 +246,7 @@ def _share(share: float) -> str:
     return f"{100 * share:.3g}%" if isfinite(share) else "any"
 
 
+@html.register
 def reasons_html(reasons: Reasons) -> str:
     """What each alternative would cost if it were taken once, and what is proven if it were always taken."""
     aim, plans = Aim.of(reasons.plan.problem), [reasons.plan, *(each.best for each in reasons.alternatives)]
@@ -267,6 +256,7 @@ def reasons_html(reasons: Reasons) -> str:
     return card(f"At {reasons.place} the plan takes {reasons.chosen}", head, rows, "; ".join(notes))
 
 
+@html.register
 def alternatives_html(found: BestPlans) -> str:
     """The best plans, each with its costs."""
     if not found.plans:
@@ -275,6 +265,7 @@ def alternatives_html(found: BestPlans) -> str:
     return card(f"{len(found)} best plans", head, rows, note)
 
 
+@html.register
 def lagrangian_html(found: Lagrangian) -> str:
     """The policies over the multiplier of a bound."""
     rows = [

@@ -1,4 +1,4 @@
-"""Answers for people and for programs: curves, worst cases, simulations, reasons and the best plans."""
+"""Problems and answers for people and for programs: curves, worst cases, simulations, reasons, best plans."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.contract.proof import Status
 from hcssp.cssp.model import FloatArray
+from hcssp.procedure import describe
 from hcssp.procedure.description import Aim
 from hcssp.reports.charts import JudgedCurve, judged_runs, limit, own
 from hcssp.reports.figures import (
@@ -29,7 +30,9 @@ from hcssp.reports.figures import (
     table_up,
 )
 from hcssp.reports.page_data import influence_in_words, place_name
-from hcssp.reports.plan_text import Style, aligned
+from hcssp.reports.plan_text import WIDTH, Style, aligned
+from hcssp.scenarios.scenario import scenarios
+from hcssp.solving.registry import METHODS
 from hcssp.solving.why import Alternative, Reasons, reported_costs
 
 if TYPE_CHECKING:
@@ -238,9 +241,6 @@ def _share_percent(share: float) -> str:
 PERCENTILES = (5, 50, 95, 99)
 
 
-_WIDTH = 100
-
-
 _MOST_LEGS = 100
 """A run that passes more events is not printed to its end."""
 
@@ -401,7 +401,7 @@ def _narrated(legs: Sequence[Leg], aim: Aim) -> str:
         if number >= _MOST_LEGS:
             continue
         text += f" It reaches {leg.reaches!r}." if leg.reaches else " The run was cut off here."
-        paragraphs.append(fill(text, _WIDTH, initial_indent="  ", subsequent_indent="    "))
+        paragraphs.append(fill(text, WIDTH, initial_indent="  ", subsequent_indent="    "))
     if len(legs) > _MOST_LEGS:
         paragraphs.append(f"  ... and {len(legs) - _MOST_LEGS:,} more events.")
     in_all = ", ".join(f"{name} {value:g}" for name, value in totals.items())
@@ -602,3 +602,122 @@ def reasons_document(reasons: Reasons) -> dict[str, Any]:
             for each in reasons.alternatives
         ],
     }
+
+
+def problem_in_words(title: str, problem: HCSSP, style: Style) -> str:
+    """What ``hcssp show`` prints for people."""
+    flattening = problem.flattening
+    wanted = Aim.of(problem)
+    aim = f"{'maximise' if wanted.greatest else 'minimise'} the expected {problem.called(wanted.name)}"
+    sizes = [["activity", "states", "actions", "transitions", "starts", "goals"]]
+    for activity in problem.activities:
+        cssp = activity.cssp
+        counts = (
+            cssp.num_states, cssp.num_rows, cssp.transitions.nnz, int((cssp.initial > 0).sum()),
+            int(cssp.goals.sum()),
+        )  # fmt: skip
+        sizes.append([activity.name, *(f"{count:,}" for count in counts)])
+    # The first line of the description counts what the title and the table count.
+    tree = describe(problem).splitlines()[1:]
+    flat = f"flattened: {flattening.num_states:,} states, {flattening.num_rows:,} actions"
+    events = (
+        f"{problem.num_events} events, {len(problem.choices)} choices, {problem.num_activities} activities"
+    )
+    return "\n\n".join(
+        [
+            style.strong(f"{title}: {aim}") + f"\n  {events}; {flat}",
+            style.strong("Sizes") + "\n" + aligned(sizes),
+            style.strong("Procedure") + "\n" + "\n".join(f"  {line}" for line in tree),
+        ]
+    )
+
+
+def problem_document(name: str, problem: HCSSP) -> dict[str, Any]:
+    """The object that ``hcssp show --json`` prints."""
+    flattening = problem.flattening
+    return {
+        "problem": name,
+        "primary": problem.primary_name,
+        "start": problem.events[problem.start],
+        "end": problem.events[problem.end],
+        "events": list(problem.events),
+        "choices": [
+            {
+                "event": problem.events[choice.event],
+                "choice": choice.name,
+                "outcomes": [
+                    {
+                        "probability": outcome.probability,
+                        "runs": None if outcome.runs is None else problem.activities[outcome.runs].name,
+                        "reaches": problem.events[outcome.event]
+                        if not outcome.exits
+                        else {str(label): problem.events[event] for label, event in outcome.exits.items()},
+                    }
+                    for outcome in choice.outcomes
+                ],
+            }
+            for choice in problem.choices
+        ],
+        "activities": {
+            activity.name: {
+                "states": activity.cssp.num_states,
+                "actions": activity.cssp.num_rows,
+                "transitions": int(activity.cssp.transitions.nnz),
+            }
+            for activity in problem.activities
+        },
+        "constraints": {
+            constraint.name: {
+                "at_most": plain(constraint.at_most),
+                "counts": {
+                    problem.activities[index].name: problem.activities[index].cssp.cost_names[cost]
+                    for index, cost in constraint.counts.items()
+                },
+            }
+            for constraint in problem.constraints
+        },
+        "flattened": {"states": flattening.num_states, "actions": flattening.num_rows},
+    }
+
+
+def problems_document() -> dict[str, Any]:
+    """The object that ``hcssp problems --json`` prints."""
+    listed = [
+        {
+            **document(each, "name", "description"),
+            "size": each.size,
+            "parameters": [
+                document(parameter, "name", "default", "meaning") for parameter in each.parameters
+            ],
+        }
+        for each in scenarios().values()
+    ]
+    return {"problems": listed}
+
+
+def problems_in_words() -> str:
+    """The built-in problems, and under each its size and its parameters."""
+    lines = []
+    for each in scenarios().values():
+        lines += [f"{each.name:<18} {each.description}", f"    {each.size}"]
+        for parameter in each.parameters:
+            lines.append(f"    {f'{parameter.name} = {parameter.default:g}':<20} {parameter.meaning}")
+    return "\n".join(lines)
+
+
+def methods_document() -> dict[str, Any]:
+    """The object that ``hcssp methods --json`` prints."""
+    return {"methods": [document(each, "name", "description", "gap") for each in METHODS.values()]}
+
+
+def methods_in_words() -> str:
+    """The methods, with the gap that each stops at."""
+    lines = (
+        fill(
+            f"{each.name:<18} {each.description} (stops at a gap of {each.gap:g})",
+            WIDTH,
+            subsequent_indent=" " * 19,
+        )
+        for each in METHODS.values()
+    )
+    return "\n".join(lines)

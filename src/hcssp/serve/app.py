@@ -29,7 +29,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from hcssp.errors import HcsspError, MissingDependency
 from hcssp.files.atomic import write_atomically
-from hcssp.reports.problem_text import problems_document
+from hcssp.reports.results_text import problems_document
 from hcssp.serve.api import ROUTES, BadRequest, Route, checked, openapi_document
 from hcssp.serve.parameters import ServeParameters
 from hcssp.serve.sessions import PROBLEM_SUFFIXES, SITE_SUFFIXES, Raw, Refused, Session, Sessions
