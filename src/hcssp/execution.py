@@ -71,7 +71,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
@@ -208,6 +208,8 @@ class Run:
         self._generator = np.random.default_rng(seed)
         self._remaining = expected_remaining(self._problem, self._policy)  # checks the policy, too
         self._spent: FloatArray = np.zeros(len(self._flattening.cost_names))
+        # What was spent by plans before this one.
+        self._before: Mapping[str, float] = {}
         # What plans before this one were charged with, of the bounds for the whole way.
         self._charged: dict[str, float] = {}
         self._allowed = {
@@ -330,6 +332,12 @@ class Run:
         return self._begun and self._flat_state == self._flattening.end
 
     @property
+    def total_spent(self) -> dict[str, float]:
+        """As :attr:`Decision.spent`, but since the run began, also by plans before this one."""
+        spent = zip(self._flattening.cost_names, self._spent.tolist(), strict=True)
+        return {name: self._before.get(name, 0.0) + amount for name, amount in spent}
+
+    @property
     def plan(self) -> Plan | None:
         """The plan that is followed; None if the run was begun without one."""
         return self._plan
@@ -338,6 +346,7 @@ class Run:
         self,
         problem: CSSP | HCSSP | ImplicitCSSP | None = None,
         spent: Mapping[str, float] | None = None,
+        used: Mapping[str, float] | None = None,
         **options: Unpack[SearchOptions],
     ) -> Run:
         """Plan the rest again from here, for example in a changed world, and continue with that plan.
@@ -350,6 +359,8 @@ class Run:
         spent
             What was spent since this plan began, if that is to count, such as ``run.decision.spent``; None if
             what the plan expected until here counts. See :mod:`hcssp.solving.replan`.
+        used
+            How much of capacities was measured to be used, by name; the model's amounts count for others.
         options
             As for :meth:`Plan.replan <hcssp.contract.plan.Plan.replan>`.
 
@@ -367,8 +378,18 @@ class Run:
             If the run is over, or was not begun by ``plan.start()``.
         """
         here = self.decision
-        at = here if self._begun else None
-        return self._planned_again(at, self._inside is not None, here.event, problem, spent, options)
+        at, modelled = here if self._begun else None, None
+        if used:
+            if here.state is None:
+                raise ImpossibleObservation(
+                    f"{self._where()}: nothing is measured here; pass it with the next observation"
+                )
+            label = self._observations.measured_label(here.state, used)
+            at, modelled = replace(here, state=label), (here.activity or here.event, here.state)
+        run = self._planned_again(at, self._inside is not None, here.event, problem, spent, options, modelled)
+        if used:
+            run._used = {**self._used, **used_in(label)}
+        return run
 
     def _planned_again(
         self,
@@ -386,6 +407,7 @@ class Run:
         charged = None if problem is None else self._charged
         plan = self._plan.replan(at, spent, problem, charged=charged, reckoned_at=reckoned_at, **options)
         run = plan.start(**self._options)
+        run._before = self.total_spent
         run.step()
         if not self._single and self._begun:
             # What leads to the place where the rest begins leaves no choice.
@@ -417,6 +439,17 @@ class Run:
             return []
         here = self._flattening.event_states[self._event_state]
         return [self._observations.named(each) for each in self._observations.outcomes(*here)]
+
+    def chances(self) -> list[float]:
+        """The probability of each of :meth:`possible`, in the same order."""
+        if not self._begun and not self._single:
+            return [1.0]
+        if self._inside is not None:
+            return list(self._observations.states(*self._inside).values())
+        if self.over:
+            return []
+        here = self._flattening.event_states[self._event_state]
+        return list(self._observations.outcomes(*here).values())
 
     def simulate(self, runs: int = 10_000, seed: int = 0) -> Simulation:
         """Simulate the plan from here to the end: the distribution of the remaining costs.
@@ -563,26 +596,29 @@ class Observations:
         self._problem: HCSSP = policy.problem
         self._policy, self._single, self._where = policy, single, where
 
-    def states(self, activity: int, local: int) -> list[int]:
-        """The local states that the action in a state of an activity can lead to."""
+    def states(self, activity: int, local: int) -> dict[int, float]:
+        """The local states that the action in a state of an activity can lead to, and their probabilities."""
         transitions = self._problem.activities[activity].cssp.transitions
         row = int(self._policy.activities[activity][local])
         span = slice(transitions.indptr[row], transitions.indptr[row + 1])
-        return [int(state) for state in transitions.indices[span][transitions.data[span] > 0.0]]
+        reached = zip(transitions.indices[span].tolist(), transitions.data[span].tolist(), strict=True)
+        return {state: chance for state, chance in reached if chance > 0.0}
 
-    def outcomes(self, event: int, entry: Hashable | None) -> list[Begun]:
-        """How the choice can turn out at an event that was entered in some state."""
-        found: list[Begun] = []
+    def outcomes(self, event: int, entry: Hashable | None) -> dict[Begun, float]:
+        """How the choice can turn out at an event that was entered in some state, and the probabilities."""
+        found: dict[Begun, float] = {}
         for each in self._problem.choices[self._policy.choices[event, entry]].outcomes:
             if not each.probability > 0.0:
                 continue
             if each.runs is None:
                 # Two ways to the same event without an activity are one: they cannot be distinguished.
-                if not any(other.runs is None and other.event == each.event for other, _ in found):
-                    found.append((each, None))
+                alike = (key for key in found if key[0].runs is None and key[0].event == each.event)
+                begun: Begun = next(alike, (each, None))
+                found[begun] = found.get(begun, 0.0) + each.probability
             else:
-                starts, _ = entry_distribution(self._problem.activities[each.runs], entry)
-                found += [(each, int(start)) for start in starts]
+                starts, chances = entry_distribution(self._problem.activities[each.runs], entry)
+                for start, chance in zip(starts.tolist(), chances.tolist(), strict=True):
+                    found[each, start] = found.get((each, start), 0.0) + each.probability * chance
         return found
 
     def named(self, possible: Begun) -> tuple[str | None, Hashable | None]:
@@ -606,7 +642,7 @@ class Observations:
                 f"{self._where()}: an action has no outcome {outcome!r} but a next state; pass that"
             )
         labels = self._problem.activities[activity].cssp.state_labels
-        successors = self.states(activity, local)
+        successors = list(self.states(activity, local))
         matching = successors if seen is None else [each for each in successors if _is_at(labels[each], seen)]
         if used:
             matching = list(dict.fromkeys(self._measured(activity, each, used) for each in matching))
@@ -640,7 +676,7 @@ class Observations:
 
         At the amounts that were measured, also if the choice cannot lead there.
         """
-        possible = self.outcomes(event, entry)
+        possible = list(self.outcomes(event, entry))
         if self._single and outcome is not None:
             raise ImpossibleObservation(
                 f"{self._where()}: there is no outcome {outcome!r} but a first state; pass that"

@@ -453,6 +453,39 @@ def test_a_cell_and_what_was_measured_say_where_a_run_is() -> None:
     assert run.decision.used == {"battery": 3.0}
 
 
+def test_chances_are_the_probabilities_of_what_is_possible() -> None:
+    run = solve(flight()).start()
+    assert (run.possible(), run.chances()) == ([("start", None)], [1.0])
+    run.step()
+    assert (run.possible(), run.chances()) == ([("first", "(1, 1), battery 0")], [1.0])
+    run.step((1, 1))
+    assert sorted(zip([str(state) for _, state in run.possible()], run.chances(), strict=True)) == [
+        ("(1, 1), battery 2", 0.5),
+        ("(2, 1), battery 2", 0.5),
+    ]
+
+
+def test_the_rest_is_planned_again_with_what_was_measured() -> None:
+    run = solve(flight()).start()
+    with pytest.raises(ImpossibleObservation, match="nothing is measured here; pass it with the next"):
+        run.replan(used={"battery": 1})
+    run.step()
+    run.step((1, 1))
+    rest = run.replan(used={"battery": 1})
+    assert (rest.decision.activity, rest.decision.cell) == ("first", (1, 1))
+    assert rest.decision.used == {"battery": 1.0}
+    stepped = solve(flight()).start()
+    stepped.step()
+    assert rest.decision.remaining == pytest.approx(stepped.step((1, 1), battery=1).remaining)
+    assert run.decision.used == {"battery": 0.0}
+    # What was spent before counts in all, and not for the plan of the rest.
+    run.step((1, 1))
+    rest = run.replan(used={"battery": 2})
+    assert (rest.total_spent, rest.decision.spent) == (run.decision.spent, {"time": 0.0})
+    rest.step()
+    assert rest.total_spent["time"] == run.decision.spent["time"] + rest.decision.spent["time"] > 1.0
+
+
 @pytest.mark.parametrize(
     ("at", "measured", "to_come", "replanned"),
     [

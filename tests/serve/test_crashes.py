@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -57,6 +60,24 @@ def test_a_worker_that_hangs_is_replaced(tmp_path: Path) -> None:
         assert_gone([worker])
 
 
+def test_edits_give_questions_up_and_leave_the_worker_alone(tmp_path: Path) -> None:
+    """Whenever an edit comes: before a question is begun, in the middle, or while its answer is sent."""
+    draw = random.Random(0)
+    with running(tmp_path) as client:
+        session, _ = client.begin(text=SMALL)
+        client.planned(session)
+        workers = workers_of(client)
+        question = (f"{session}/ask/simulate", {"runs": 200})
+        for step in range(60):
+            asking = threading.Thread(target=client.call, args=("POST", *question))
+            asking.start()
+            time.sleep(draw.random() * 0.05)
+            bound = {"op": "set", "path": ["constraints", "damage", "at_most"], "value": 2 + step}
+            assert client.post(f"{session}/edit", {"operations": [bound]})["revision"] == step + 2
+            asking.join()
+        assert workers_of(client) == workers
+
+
 def test_a_worker_without_memory_ends_alone(tmp_path: Path) -> None:
     with running_with(tmp_path, worker_bytes=5e8) as client:
         session, _ = client.begin(text=SMALL)
@@ -95,6 +116,7 @@ def test_a_session_outlives_its_server(tmp_path: Path) -> None:
         assert state["text"] == SMALL.replace("at_most: 2", "at_most: 1")
         (head,) = state["plans"]
         assert (head["own"], head["current"]) == (plan["own"], True)
+        assert [state["search"][key] for key in ("status", "own")] == ["done", plan["own"]]
         assert client.post(f"{session}/run", {})["plan"] == plan["plan"]
 
 

@@ -205,6 +205,12 @@ def test_a_session_from_an_empty_sheet_to_a_saved_plan(page: Page, server: Serve
     until(page, "/at_most: 0/.test(document.querySelector('#text').value)")
     planned(page)
     assert own(page) > free
+    # The drag is one step of undo, and keeps one plan beside the one before it.
+    after(page, lambda: page.get_by_role("button", name="Undo").click())
+    assert "at_most: 2" in text_of(page)
+    after(page, lambda: page.get_by_role("button", name="Redo").click())
+    planned(page)
+    assert own(page) > free
 
     page.get_by_role("tab", name="Compare").click()
     page.get_by_role("button", name="Compare", exact=True).click()
@@ -365,8 +371,13 @@ def test_a_run_is_followed_and_planned_anew(page: Page) -> None:
     page.get_by_role("button", name="Begin a run").click()
     page.wait_for_selector("#run-panel .where")
     assert "Step 0" in page.inner_text("#run-panel .where")
-    page.get_by_role("button", name="Step by chance").click()
-    until(page, "document.querySelector('#run-panel .where').textContent.startsWith('Step 1')")
+    for step in range(1, 6):
+        page.get_by_role("button", name="Step by chance").click()
+        until(
+            page,
+            "(step) => document.querySelector('#run-panel .where').textContent.startsWith(`Step ${step}`)",
+            arg=step,
+        )
     assert page.locator("#sheet .robot .token").count() == 1
     page.get_by_role("button", name="Distribution of the rest").click()
     page.wait_for_selector("#run-panel .chart svg")
@@ -375,10 +386,70 @@ def test_a_run_is_followed_and_planned_anew(page: Page) -> None:
     after(page, lambda: page.get_by_role("button", name="try it: locked").click())
     until(page, "!document.body.classList.contains('busy')")
     assert "{probability: 1, to: locked}" in text_of(page)
-    page.wait_for_selector("#run-panel .where")
-    assert page.locator("#run-panel [role=alert]").count() == 0
+    until(page, "document.querySelector('#run-panel').textContent.includes('plan is kept')")
+    until(
+        page,
+        """() => { document.querySelector("#run-panel [data-key='To the next event']")?.click();
+        return document.querySelector('#run-panel .where').textContent.includes('The run is over'); }""",
+    )
     page.get_by_role("button", name="End the run").click()
     page.wait_for_selector("#run-panel >> text=Begin a run")
+
+
+BATTERY = """
+format: hcssp-problem
+version: 1
+name: a battery
+costs: [time, battery]
+activities:
+  cross:
+    table:
+      inside:
+        fast: {costs: {time: 1, battery: 4}, to: {door: 0.5, inside: 0.5}}
+        slow: {costs: {time: 5, battery: 1}, to: door}
+    start: inside
+    goal: door
+capacities: {battery: {at_most: 10}}
+"""
+
+
+def test_what_was_measured_is_planned_with(page: Page) -> None:
+    open_text(page, BATTERY)
+    page.get_by_role("tab", name="Run").click()
+    page.get_by_role("button", name="Begin a run").click()
+    where = "document.querySelector('#run-panel').textContent"
+    until(page, f"{where}.includes('Next: cross')")
+    page.get_by_role("button", name="Step by chance").click()
+    until(page, f"{where}.includes('10 of 10 (') && {where}.includes('Next: fast')")
+    page.get_by_label("battery left, measured").fill("40%")
+    page.keyboard.press("Enter")
+    until(page, f"{where}.includes('4 of 10 (')")
+    page.get_by_role("button", name="Replan").click()
+    # Fast may fail and leave nothing to go on with.
+    until(page, f"{where}.includes('new plan for the rest') && {where}.includes('Next: slow')")
+    assert "4 of 10 (" in page.inner_text("#run-panel")
+
+
+BUILDING = """
+name: clinic
+levels:
+  L1:
+    vertices: [[0, 0, 0, desk], [100, 0, 0, hall], [200, 0, 0, store]]
+    lanes: [[0, 1, {bidirectional: [4, true]}], [1, 2, {bidirectional: [4, true]}]]
+    measurements: [[0, 1, {distance: [3, 10.0]}]]
+"""
+
+
+def test_a_mission_begins_on_the_map_of_a_building(page: Page, tmp_path: Path) -> None:
+    (tmp_path / "clinic.building.yaml").write_text(BUILDING)
+    page.get_by_role("button", name="Open…").click()
+    page.get_by_label("A building of Open-RMF").set_input_files(tmp_path / "clinic.building.yaml")
+    page.get_by_label("Stop 1").select_option("store")
+    page.get_by_role("button", name="Begin", exact=True).click()
+    until(page, "document.querySelector('#title').textContent === 'mission in clinic'")
+    planned(page)
+    assert page.locator("#site-panel svg").count() == 1
+    assert "desk to store" in text_of(page)
 
 
 HOSTILE, END = '<img src=x onerror="document.title=1">', "</script><b>"

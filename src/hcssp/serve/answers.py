@@ -17,6 +17,7 @@ from hcssp.execution import Run
 from hcssp.files.problem_file.document import Violation, joined
 from hcssp.procedure import HCSSP
 from hcssp.procedure.description import Aim
+from hcssp.procedure.product import capacity_model
 from hcssp.reports.charts import judged_runs, limit, look_ahead, own
 from hcssp.reports.figures import plain
 from hcssp.reports.page_data import (
@@ -254,6 +255,9 @@ def run_answer(run: Run) -> Answer:
     aim, names = Aim.of(problem), [activity.name for activity in problem.activities]
     activity = decision.activity if decision.event else names[0]
     index = names.index(activity) if activity in names else None
+    model = capacity_model(problem)
+    # The most probable first, so that those are listed.
+    possible = sorted(zip(run.chances(), run.possible(), strict=True), key=lambda each: -each[0])
 
     def reported(costs: Mapping[str, float]) -> dict[str, float | None]:
         given = np.array(list(costs.values()))
@@ -267,17 +271,19 @@ def run_answer(run: Run) -> Answer:
         "state": None if decision.state is None else str(with_used(decision.state)),
         "cell": _cell(problem, index, decision.state),
         "action": None if decision.action is None else str(decision.action),
-        "spent": reported(decision.spent),
+        "spent": reported(run.total_spent),
         "remaining": reported(decision.remaining),
         "left": {name: plain(left) for name, left in decision.budget_left.items()},
         "used": dict(decision.used),
+        "capacities": {} if model is None else {each.name: each.at_most for each in model.capacities},
         "possible": [
             {
+                "probability": chance,
                 "outcome": outcome,
                 "state": None if state is None else str(base_of(state)),
                 "observation": outcome if state is None else shown_label(state),
             }
-            for outcome, state in run.possible()[:MOST_POSSIBLE]
+            for chance, (outcome, state) in possible[:MOST_POSSIBLE]
         ],
         "words": str(decision),
     }

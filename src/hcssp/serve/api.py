@@ -179,10 +179,11 @@ class Step(TypedDict):
 
 
 class Replan(TypedDict):
-    """The deadline in seconds, the amounts spent, and the old or the edited problem."""
+    """The deadline in seconds, the amounts spent and used, and the old or the edited problem."""
 
     deadline: NotRequired[float]
     spent: NotRequired[dict[str, float] | None]
+    used: NotRequired[dict[str, float]]
     problem: NotRequired[Literal["same", "edited"]]
 
 
@@ -244,8 +245,9 @@ class PlanHead(TypedDict):
 
 
 class Possible(TypedDict):
-    """What can be observed next, and what to send for it."""
+    """What can be observed next, how probable it is, and what to send for it."""
 
+    probability: float
     outcome: str | None
     state: str | None
     observation: str | list[int] | None
@@ -259,8 +261,9 @@ class Replanned(TypedDict):
 
 
 class RunState(TypedDict):
-    """The place of a run, the costs spent, and the expected costs until its end."""
+    """The place of a run, the costs spent, and the expected costs until its end; each change has a number."""
 
+    change: int
     plan: int
     steps: int
     trail: list[list[int]]
@@ -277,6 +280,7 @@ class RunState(TypedDict):
     remaining: dict[str, float | None]
     left: dict[str, float | None]
     used: dict[str, float]
+    capacities: dict[str, float]
     possible: list[Possible]
     words: str
 

@@ -499,7 +499,7 @@ class Application:
 
     async def run_replan(self, session: Session, body: Mapping[str, Any]) -> Mapping[str, Any]:
         deadline = self._seconds({"time_limit": body.get("deadline", 2.0)})
-        wanted = {"spent": body.get("spent"), "problem": body.get("problem", "same")}
+        wanted = {key: body.get(key) for key in ("spent", "used")} | {"problem": body.get("problem", "same")}
         return await self._followed(session, "run_replan", deadline=deadline, **wanted)
 
     async def run_outlook(self, session: Session, body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -513,11 +513,13 @@ class Application:
 
     async def _followed(self, session: Session, do: str, **arguments: Any) -> Mapping[str, Any]:
         state = await self._asked(session, do, 0.0, **arguments)
-        session.run = {**state, "page": state["page"] or (session.run or {}).get("page")}
-        if do == "run_start":
-            session.run["page"] = None
-        session.publish("run", {"steps": state["steps"], "over": state["over"]})
-        return session.run
+        # The page of the plan for the rest is sent once, and to those who ask where the run is.
+        before = None if do == "run_start" or session.run is None else session.run["page"]
+        session.run_changes += 1
+        state = {**state, "change": session.run_changes}
+        session.run = {**state, "page": state["page"] or before}
+        session.publish("run", {key: state[key] for key in ("change", "steps", "over")})
+        return state
 
     async def _asked(self, session: Session, do: str, seconds: float, **arguments: Any) -> Mapping[str, Any]:
         answer: Mapping[str, Any] = await session.ask(do, seconds + self._limits.ask_seconds, **arguments)

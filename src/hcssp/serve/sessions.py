@@ -276,7 +276,10 @@ class Session:
         self.search: Message = dict(_NO_SEARCH)
         self.plans: dict[int, KeptPlan] = {}
         self.run: Message | None = None
+        self.run_changes = 0
         self._numbers = 0
+        # The revision before the last step of undo, and whether the edits of that step have changed anything.
+        self._step, self._is_undoable = 0, False
         self._texts: dict[int, tuple[str, bool]] = {}
         self._worker: Worker | None = None
         self._asking = 0
@@ -374,7 +377,7 @@ class Session:
     ) -> None:
         """Change the text, and search for a plan if it is wanted and possible.
 
-        An edit that continues the last one is undone with it.
+        An edit that continues the last one is undone with it, and its plan takes the place of the last one's.
         """
         async with self._lock:
             if revision is not None and revision != self.revision:
@@ -382,11 +385,17 @@ class Session:
                 raise Refused(409, message)
             before = self.text
             await self._load(self.text if text is None else text, operations)
+            if not continues:
+                self._step, self._is_undoable = self.revision, False
             if self.text != before:
-                if not (continues and self._done):
+                if not self._is_undoable:
                     self._done.append(before)
+                self._is_undoable = True
                 self._undone.clear()
                 self._forget_history()
+            # Of an edit that goes on, only the last plan is kept.
+            for number in [each for each in self.plans if self.plans[each].head["revision"] > self._step]:
+                del self.plans[number]
             await self._changed(plan)
 
     async def undo(self, back: bool) -> None:
@@ -399,6 +408,7 @@ class Session:
             await self._load(source[-1], ())
             source.pop()
             target.append(before)
+            self._is_undoable = False
             await self._changed(True)
 
     async def _load(self, text: str, operations: Sequence[Message]) -> None:
@@ -455,6 +465,7 @@ class Session:
             revision=self.revision,
             gap=self.settings["gap"],
             time_limit=self.settings["time_limit"],
+            kept=list(self.plans),
         )
 
     async def stop_search(self) -> None:
@@ -540,7 +551,10 @@ class Session:
     # Files.
 
     async def save(self) -> None:
-        """Save the text and the newest plan, so that the session can be opened again after a crash."""
+        """Save the text and the newest plan, so that the session can be opened again after a crash.
+
+        A blank sheet that nobody has edited is not worth it.
+        """
         newest = self.plans.get(max(self.plans, default=0))
         saved = {
             "format": "hcssp-session",
@@ -554,7 +568,7 @@ class Session:
             "plan": None if newest is None else asdict(newest),
         }
         async with self._writing:
-            if self._is_forgotten:
+            if self._is_forgotten or (self.is_blank and self.revision <= 1):
                 return
             try:
                 await asyncio.to_thread(self._room.write_saved, self.key, json.dumps(saved))
@@ -569,6 +583,8 @@ class Session:
         if saved["plan"] is not None:
             kept = KeptPlan(**saved["plan"])
             self._numbers = int(kept.head["plan"])
+            known = {key: kept.head[key] for key in ("plan", "revision", "own", "limit", "gap")}
+            self.search = {**_NO_SEARCH, "status": "done", **known}
             self.plans[self._numbers] = kept
             self._texts[self._numbers] = (kept.text, kept.json)
         async with self._lock:

@@ -205,10 +205,11 @@ class Desk:
         found = [finding(each, document) for each in errors]
         return {"text": text, "document": document, "errors": found, "drawing": drawing}
 
-    def search(self, plan: int, revision: int, gap: float, time_limit: float) -> Answer:
-        """Start a search; it runs while there is nothing else to do."""
+    def search(self, plan: int, revision: int, gap: float, time_limit: float, kept: Sequence[int]) -> Answer:
+        """Start a search; it runs while there is nothing else to do. Other plans than `kept` are dropped."""
         if self.problem is None:
             raise NoSolution("the problem has errors; correct them first")
+        self.plans = {number: known for number, known in self.plans.items() if number in kept}
         self.waiting = Search(plan, revision, gap, time_limit)
         return {}
 
@@ -406,16 +407,24 @@ class Desk:
         self.steps += 1
         return self.run_state()
 
-    def run_replan(self, deadline: float, spent: Mapping[str, float] | None, problem: str) -> Answer:
+    def run_replan(
+        self,
+        deadline: float,
+        spent: Mapping[str, float] | None,
+        used: Mapping[str, float] | None,
+        problem: str,
+    ) -> Answer:
         """Plan the rest again within a deadline, perhaps for the problem as it is now."""
         run = self._running()
         if problem == "edited" and self.problem is None:
             raise NoSolution("the edited problem has errors; correct them first")
         world = self.problem if problem == "edited" else None
-        self.run = run.replan(world, spent, time_limit=deadline, gap=self.limits.gap)
+        self.run = run.replan(world, spent, used, time_limit=deadline, gap=self.limits.gap)
         plan = plan_of_run(self.run)
         words = "There is a new plan for the rest."
-        if plan.kept:
+        if plan.kept and plan.gap <= self.limits.gap:
+            words = "The old plan is kept: it is still the best one."
+        elif plan.kept:
             words = "The old plan is kept: no better one was found in time."
         self.trail = []
         changed = {"replanned": {"kept": plan.kept, "words": words}, "page": page_data(plan, **QUICK)}
@@ -467,8 +476,23 @@ class Worker:
                 continue
             request = self._requests.get()
             self._send({"id": request["id"], "begun": True})
-            self._is_asked = request["do"] not in GIVING_UP
-            self._safely(request["id"], partial(getattr(self.desk, request["do"]), **request["with"]))
+            work = partial(getattr(self.desk, request["do"]), **request["with"])
+            if request["do"] in GIVING_UP:
+                self._safely(request["id"], work)
+            else:
+                self._safely(request["id"], partial(self._until_given_up, work))
+
+    def _until_given_up(self, question: Callable[[], Answer]) -> Answer:
+        """The answer to a question; a keyboard interrupt gives it up, and comes at no other time."""
+        try:
+            self._is_asked = True
+            with self._requests.mutex:
+                is_too_late = any(each["do"] in GIVING_UP for each in self._requests.queue)
+            # What was received before may have interrupted nothing.
+            if is_too_late:
+                raise KeyboardInterrupt
+            return question()
+        finally:
             self._is_asked = False
 
     def _safely(self, number: int | None, work: Callable[[], Answer | None]) -> None:

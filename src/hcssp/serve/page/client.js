@@ -1,7 +1,7 @@
 // The server's side of the page: one session, its edits one after another, and what it reports while it searches.
 
-export async function request(method, path, body, as = "json") {
-  const answer = await fetch(`/api${path}`, { method, headers: body === undefined ? {} : { "Content-Type": "application/json" }, body: body === undefined ? undefined : JSON.stringify(body) });
+export async function request(method, path, body, as = "json", signal = null) {
+  const answer = await fetch(`/api${path}`, { method, signal, headers: body === undefined ? {} : { "Content-Type": "application/json" }, body: body === undefined ? undefined : JSON.stringify(body) });
   if (answer.ok) return answer[as]();
   const text = await answer.text();
   let words = text;
@@ -13,13 +13,23 @@ export async function request(method, path, body, as = "json") {
 const isAfter = (one, other) => !other || one.plan > other.plan || (one.plan === other.plan && one.seq > other.seq);
 
 export class Session {
-  // on: state(state), search(search), plan(head, page), run(), words(text), busy(isBusy), offline(isOffline)
+  // on: state(state), search(search), plan(head, page), run(change), words(text), busy(isBusy), offline(isOffline)
   constructor(on) {
-    Object.assign(this, { on, id: null, state: null, waiting: [], sending: false, wanted: null, fetching: false, newest: null });
+    Object.assign(this, { on, id: null, state: null, waiting: [], sending: false, questions: new AbortController(), wanted: null, fetching: false, newest: null });
   }
 
-  post(path, body = {}, as = "json") {
-    return request("POST", `/sessions/${this.id}${path}`, body, as);
+  post(path, body = {}) {
+    return request("POST", `/sessions/${this.id}${path}`, body);
+  }
+
+  // A question; the server gives it up for an edit.
+  async ask(path, body = {}, as = "json") {
+    const { signal } = this.questions;
+    try {
+      return await request("POST", `/sessions/${this.id}${path}`, body, as, signal);
+    } catch (error) {
+      throw signal.aborted ? new Error("The question was given up for an edit; ask again.") : error;
+    }
   }
 
   async create(body) {
@@ -56,7 +66,7 @@ export class Session {
     }));
     events.addEventListener("search", json((search) => this.on.search(search)));
     events.addEventListener("plan", json((head) => this.want(head)));
-    events.addEventListener("run", () => this.on.run());
+    events.addEventListener("run", json(({ change }) => this.on.run(change)));
     events.addEventListener("worker", json(({ words }) => this.on.words(words)));
     events.addEventListener("saved", json(({ file }) => this.on.words(`Saved as ${file}.`)));
     events.addEventListener("closed", () => { events.close(); this.on.words("The server saved and closed this session. Reload the page to continue."); });
@@ -93,10 +103,11 @@ export class Session {
   }
 
   // An edit waits for those before it. One of the same `key` that still waits is replaced: dragging sends only the last.
-  edit(body, key = null) {
+  // An edit that `continues` the last one is undone with it.
+  edit(body, key = null, continues = false) {
     const last = this.waiting.at(-1);
-    if (key !== null && last?.key === key) last.body = body;
-    else this.waiting.push({ body, key, path: "/edit" });
+    if (key !== null && last?.key === key) last.body = { ...body, continues: last.body.continues };
+    else this.waiting.push({ body: { ...body, continues }, key, path: "/edit" });
     return this.send();
   }
 
@@ -111,6 +122,8 @@ export class Session {
   }
 
   async send() {
+    this.questions.abort();
+    this.questions = new AbortController();
     if (this.sending) return;
     this.sending = true;
     this.on.busy(true);

@@ -2,7 +2,7 @@
 
 import { Session, packedText, request, unpackedText } from "./client.js";
 import { Room, applied, roomsOf } from "./document.js";
-import { TextEditor, button, drawFigures, drawProcedureForm, drawTools, entry, labelled, redraw } from "./forms.js";
+import { TextEditor, button, choice, drawFigures, drawProcedureForm, drawTools, entry, labelled, redraw } from "./forms.js";
 import { Painter } from "./painter.js";
 import { Bounds, Comparison, Operator, Progress, Questions, drawSummary, planName } from "./plan.js";
 
@@ -22,7 +22,8 @@ const session = new Session({
   state: takeState,
   search: takeSearch,
   plan: (head, page) => takePlan(head, page),
-  run: () => { if (!operator.acting) attempt(async () => operator.take(await request("GET", `/sessions/${session.id}/run`))); },
+  // What another window or a robot did; this one knows what it did itself.
+  run: (change) => { if (!operator.acting && change > operator.change) attempt(async () => { const run = await request("GET", `/sessions/${session.id}/run`); if (run.change > operator.change) operator.take(run); }); },
   words: say,
   busy: (busy) => document.body.classList.toggle("busy", busy),
   offline: (offline) => { document.body.classList.toggle("offline", offline); if (offline) say("The server does not answer; trying again."); else if (byId("status").textContent.startsWith("The server does not")) say(""); },
@@ -35,7 +36,7 @@ const app = {
   costs: () => (Array.isArray(now.document?.costs) ? now.document.costs : []),
   corners: () => Object.fromEntries(spots().map(({ room, corner }) => [room.name, corner])),
   // Shown at once, on the copy at hand; the server's answer follows.
-  edit(operations, words, key = null) {
+  edit(operations, words, key = null, continues = false) {
     if (!operations.length) return Promise.resolve();
     if (editor.timer !== null || session.readsText) {
       // What was drawn belongs to a document that the text has left behind.
@@ -52,7 +53,7 @@ const app = {
     }
     if (words) say(words);
     now.ahead = true;
-    const sent = session.edit({ operations }, key);
+    const sent = session.edit({ operations }, key, continues);
     if (!bounds.held) drawDocument();
     return sent;
   },
@@ -111,7 +112,10 @@ function takeState(state) {
   progress.take(state.search);
   drawDocument();
   comparison.draw();
-  if (isNew) operator.run = null;
+  if (isNew) {
+    Object.assign(operator, { run: null, change: 0 });
+    if (state.drawing) chooseTab(now.page.site.length && !spots().length ? "site-panel" : "map-panel");
+  }
   const { early } = now;
   now.early = null;
   if (early && !isNew) takePlan(early.head, early.page);
@@ -317,9 +321,9 @@ for (const list of lists) {
 
 // ---- Opening, saving, links ----
 
-const attempt = async (act) => { try { await act(); return true; } catch (error) { say(error.message); return false; } };
+// What is wrong is said where the eyes are: in the dialog, if one is open.
+const attempt = async (act) => { try { await act(); return true; } catch (error) { say(error.message); if (byId("open-error")) byId("open-error").textContent = error.message; return false; } };
 const opened = (body) => attempt(async () => { await session.create(body); byId("open-dialog").close(); say("Opened."); });
-const fileAsText = async (file) => { const bytes = new Uint8Array(await file.arrayBuffer()); return { name: file.name, content: btoa(bytes.reduce((text, byte) => text + String.fromCharCode(byte), "")) }; };
 
 const EMPTY = `format: hcssp-problem
 version: 1
@@ -343,22 +347,34 @@ constraints:
   damage: {at_most: 2}
 `;
 
+// A mission visits places of a map, which is a file of the folder or has this content.
+function stopsDialog(map, places, stops = places.slice(0, 2)) {
+  const dialog = byId("open-dialog"), again = (changed) => stopsDialog(map, places, changed);
+  redraw(dialog, html("h2", { id: "open-title" }, `A mission on ${map.site}`), html("p", { class: "help" }, "The robot begins at the first place and visits the others in turn."),
+    html("ol", {}, stops.map((stop, at) => html("li", {}, choice(places, stop, (place) => again(stops.with(at, place)), { "aria-label": at ? `Stop ${at}` : "Start", "data-key": `stop ${at}` })))),
+    html("div", { class: "row" }, button("Another stop", () => again([...stops, places.find((each) => each !== stops.at(-1))])), stops.length > 2 ? button("One stop less", () => again(stops.slice(0, -1))) : null),
+    html("p", { class: "problem-words", role: "alert", id: "open-error" }), html("div", { class: "row" }, button("Begin", () => opened({ ...map, stops })), button("Back", openDialog), button("Close", () => dialog.close())));
+}
+const mission = (map) => attempt(async () => stopsDialog(map, (await request("POST", "/places", map)).places));
+
 const sizeOf = ({ size }) => (Array.isArray(size) ? `${size[0].toLocaleString("en")} states` : size ?? "");
 async function openDialog() {
-  const dialog = byId("open-dialog"), close = button("Close", () => dialog.close());
-  redraw(dialog, html("h2", { id: "open-title" }, "Open a problem"), html("p", {}, "Loading…"), close);
-  dialog.showModal();
+  const dialog = byId("open-dialog"), head = html("div", { class: "head" }, html("h2", { id: "open-title" }, "Open a problem"), button("Close", () => dialog.close()));
+  redraw(dialog, head, html("p", {}, "Loading…"));
+  if (!dialog.open) dialog.showModal();
   await attempt(async () => {
-    const { builtin, files, sessions } = await request("GET", "/catalogue");
-    const pick = (words, hint, act) => html("li", {}, button(words, act), html("span", { class: "help" }, ` ${hint}`)), upload = (label, several, act) => labelled(label, html("input", { type: "file", multiple: several, onchange: (event) => act([...event.target.files]) }));
-    redraw(dialog, html("h2", { id: "open-title" }, "Open a problem"),
+    const { builtin, files, sites, sessions } = await request("GET", "/catalogue");
+    const pick = (words, hint, act, ...more) => html("li", {}, button(words, act), html("span", { class: "help" }, ` ${hint}`), more), upload = (label, accept, act) => labelled(label, html("input", { type: "file", accept, onchange: (event) => event.target.files.length && attempt(async () => act(event.target.files[0].name, await event.target.files[0].text())) }));
+    const forget = ({ session: id, name }) => button("×", () => attempt(async () => { await request("DELETE", `/sessions/${id}`); openDialog(); }), { "aria-label": `Forget ${name || id}`, title: "forget it", "data-key": `forget ${id}` });
+    redraw(dialog, head, html("p", { class: "problem-words", role: "alert", id: "open-error" }),
       html("div", { class: "opening" },
         html("section", {}, html("h3", {}, "Begin"), html("ul", {}, pick("Empty sheet", "one room, to draw in", () => opened({ text: EMPTY })), pick("Commented example", "a room, stairs and a lift, for those who write", () => opened({ blank: true }))),
-          upload("A problem file (YAML or JSON)", false, ([file]) => file && attempt(async () => opened({ text: await file.text(), json: file.name.endsWith(".json") }))),
-          upload("A building of Open-RMF, or a map of Nav2 (all its files)", true, (all) => all.length && attempt(async () => opened({ import: { files: await Promise.all(all.map(fileAsText)) } }))),
-          files.length ? [html("h3", {}, "Files of the folder"), html("ul", {}, files.slice(0, 100).map((file) => pick(file, "", () => opened({ file }))))] : null,
-          sessions.length ? [html("h3", {}, "Go on with"), html("ul", {}, sessions.slice(0, 20).map((each) => pick(each.name || each.session, each.saved ? new Date(each.saved).toLocaleString() : "", () => attempt(async () => { await session.resume(each.session); dialog.close(); }))))] : null),
-        html("section", {}, html("h3", {}, "Built-in problems"), html("ul", {}, builtin.map((each) => pick(each.name, `${each.description} · ${sizeOf(each)}`, () => opened({ builtin: each.name })))))), close);
+          upload("A problem file (YAML or JSON)", ".yaml,.yml,.json", (name, text) => opened({ text, json: name.endsWith(".json"), name: name.replace(/\.\w+$/, "") })),
+          upload("A building of Open-RMF, or a route graph of Nav2", ".yaml,.geojson", (site, content) => mission({ site, content })),
+          files.length + sites.length ? [html("h3", {}, "Files of the folder"), html("ul", {}, files.filter((file) => !sites.includes(file)).slice(0, 100).map((file) => pick(file, "", () => opened({ file }))), sites.slice(0, 100).map((site) => pick(site, "a map: choose a mission on it", () => mission({ site }))))] : null,
+          sessions.length ? [html("h3", {}, "Go on with"), html("ul", {}, sessions.slice(0, 20).map((each) => pick(each.name || each.session, each.saved ? new Date(each.saved).toLocaleString() : "", () => attempt(async () => { await session.resume(each.session); dialog.close(); }), each.session === session.id ? null : forget(each))))] : null),
+        html("section", {}, html("h3", {}, "Built-in problems"), html("ul", {}, builtin.map((each) => pick(each.name, `${each.description} · ${sizeOf(each)}`, () => opened({ builtin: each.name })))))));
+    dialog.scrollTop = 0;
   });
 }
 
@@ -366,7 +382,7 @@ function saveDialog() {
   const dialog = byId("save-dialog"), base = (byId("title").textContent || "problem").replace(/[^\w.-]+/g, "-"), isJson = session.state.json;
   const kinds = { problem: ["Problem file", `${base}.${isJson ? "json" : "yaml"}`], plan: ["Plan", `${base}.plan.json`], certificate: ["Certificate of the proof", `${base}.cert`], report: ["Report, one page", `${base}.html`] };
   const fetched = { problem: () => session.state.text, plan: () => request("GET", `/sessions/${session.id}/plans/${app.head().plan}/document`, undefined, "blob"),
-    certificate: () => session.post(`/plans/${app.head().plan}/certificate`, {}, "blob"), report: () => session.post(`/plans/${app.head().plan}/report`, { points: 9, time_limit: 5 }, "blob") };
+    certificate: () => session.ask(`/plans/${app.head().plan}/certificate`, {}, "blob"), report: () => session.ask(`/plans/${app.head().plan}/report`, { points: 9, time_limit: 5 }, "blob") };
   const rows = Object.entries(kinds).filter(([what]) => what === "problem" || hasPlan()).map(([what, [words, file]]) => {
     const name = entry(what === "problem" ? session.state.file ?? file : file, () => {}, { size: 24, "aria-label": `File name of the ${what}`, "data-key": `name ${what}` });
     return html("div", { class: "row" }, html("strong", {}, words), name,

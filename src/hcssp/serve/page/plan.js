@@ -1,6 +1,6 @@
 // What is known of the plan: the search as it goes on, the bounds to drag, questions, comparisons, and a run of it.
 
-import { evaluated, outcomesOf, parametersOf, certain } from "./document.js";
+import { certain, evaluated, outcomesOf, parametersOf, targets } from "./document.js";
 import { request } from "./client.js";
 import { button, choice, entry, labelled, redraw } from "./forms.js";
 
@@ -89,15 +89,15 @@ export class Bounds {
       const most = this.ranges.get(name), slider = html("input", { type: "range", min: 0, max: most, step: most / 200, "data-key": `bound ${name}`, "aria-label": `Bound on ${name}` });
       slider.value = shown;
       const write = (each) => (isOdds ? `${round(100 * each)}%` : round(each));
-      const send = (each) => this.app.edit([{ op: "set", path, value: write(each) }], null, `bound ${name}`);
       slider.addEventListener("input", () => {
+        const continues = this.held === name;
         this.held = name;
-        send(Number(slider.value));
+        this.app.edit([{ op: "set", path, value: write(Number(slider.value)) }], null, `bound ${name}`, continues);
         this.update();
       });
       const release = () => { if (this.held) { this.held = null; this.app.say(`${name} at most ${write(Number(slider.value))}`); } };
       slider.addEventListener("change", release);
-      const exact = entry(isOdds && Number.isFinite(value) ? `${round(100 * value)}%` : (stated?.probability ?? stated)?.at_most ?? "inf", (text) => this.app.edit([{ op: "set", path, value: text !== "" && Number.isFinite(Number(text)) ? Number(text) : text }], `${name} at most ${text}`), { size: 6, "aria-label": `Bound on ${name} as a number`, "data-key": `exact ${name}` });
+      const exact = entry(Number.isFinite(value) ? write(value) : "", (text) => this.app.edit([{ op: "set", path, value: text !== "" && Number.isFinite(Number(text)) ? Number(text) : text }], `${name} at most ${text}`), { size: 6, placeholder: "none", title: String((stated?.probability ?? stated)?.at_most ?? ""), "aria-label": `Bound on ${name} as a number`, "data-key": `exact ${name}` });
       return html("div", { class: "bound", "data-name": name }, html("span", { class: "bound-name" }, name), html("span", { class: "used" }), slider, html("label", {}, "at most ", exact));
     }));
     this.update();
@@ -132,15 +132,17 @@ export class Questions {
   }
 
   async ask(what, body, show) {
-    this.asking = what;
+    const { plan } = this.app.head(), turn = this.asking = {};
+    let answer;
     this.draw();
     try {
-      const found = await this.app.session.post(`/ask/${what}`, { plan: this.app.head().plan, ...body });
-      this.answer = show(found);
+      answer = show(await this.app.session.ask(`/ask/${what}`, { plan, ...body }));
     } catch (error) {
-      this.answer = html("p", { class: "problem-words", role: "alert" }, error.message);
+      answer = html("p", { class: "problem-words", role: "alert" }, error.message);
     }
-    this.asking = null;
+    // Another question may have been asked meanwhile.
+    if (this.asking !== turn) return;
+    Object.assign(this, { answer, about: plan, asking: null });
     this.draw();
   }
 
@@ -158,12 +160,12 @@ export class Questions {
     const names = data.problem.constraints;
     redraw(this.host,
       html("div", { class: "row" }, html("h3", {}, "Why?"), events.length ? choice([["", "choose an event"], ...events.map((each) => [each, each])], typeof this.where?.at === "string" ? this.where.at : "", (event) => { if (event) this.why(event, event); }, { "aria-label": "Explain this decision", "data-key": "why" }) : null, html("span", { class: "help" }, "or click a cell of the map, or an event")),
-      html("div", { class: "row" }, button("Next best plans", () => this.ask("best", { count: 5 }, bestTable)),
+      html("div", { class: "row" }, button("Next best plans", () => this.ask("best", { count: 5, time_limit: 10 }, (found) => bestTable(found, (index) => app.showPage(found.page, index)))),
         button("Robustness", () => this.ask("robust", {}, robustTable)),
         button("Simulate", () => this.ask("simulate", { runs: 2000, play: 24 }, (found) => { app.play(found.runs); return outlookOf(plan, found.outlook); }))),
       names.length ? html("div", { class: "row" }, button("Trade-off", () => this.ask("curve", { constraint: this.constraint ?? names[0], time_limit: 10 }, (found) => this.curve(found.page)), { "data-key": "curve" }),
         names.length > 1 ? choice(names, this.constraint ?? names[0], (name) => { this.constraint = name; }, { "aria-label": "The bound to vary", "data-key": "varied" }) : `of ${names[0]}`) : null,
-      this.asking ? html("p", { class: "help", role: "status" }, "Computing the answer…") : html("div", { class: "answer", role: "region", "aria-label": "Answer", "aria-live": "polite" }, this.answer ?? pricesOf(plan)));
+      this.asking ? html("p", { class: "help", role: "status" }, "Computing the answer…") : html("div", { class: "answer", role: "region", "aria-label": "Answer", "aria-live": "polite" }, this.answer && app.head().plan !== this.about ? html("p", { class: "help" }, `About plan ${this.about}, which another one has followed.`) : null, this.answer ?? pricesOf(plan)));
     this.drawn?.();
   }
 
@@ -193,12 +195,13 @@ function whyTable({ reasons, words }, where) {
 }
 
 // The next best plans: what they cost, and what they do otherwise.
-function bestTable({ plans }) {
+function bestTable({ plans }, show) {
   const names = [data.problem.primary, ...data.problem.constraints], plain = (text) => String(text ?? "anything").replace(/^'(.*)'$/, "$1").replace(/^\('(.*)', (.*)\)$/, "$1 $2");
   if (plans.length < 2) return html("p", {}, "There is no other plan that keeps the bounds.");
-  const others = (differences) => (differences.length ? html("details", {}, html("summary", {}, `${differences.length} otherwise`), html("ul", {}, differences.slice(0, 40).map(({ state: where, action, best }) => html("li", {}, `${plain(where)}: ${plain(action)}${best === null ? "" : ` rather than ${plain(best)}`}`)))) : "the plan");
+  const others = (differences) => (differences.length ? html("details", {}, html("summary", {}, `${differences.length} differ`), html("ul", {}, differences.slice(0, 40).map(({ state: where, action, best }) => html("li", {}, `${plain(where)}: ${plain(action)}${best === null ? "" : ` rather than ${plain(best)}`}`)))) : "");
   return [html("h3", {}, "The best plans that keep the bounds"), html("div", { class: "scroll" }, table(["", ...names.map((name) => shortened(name, 24)), { text: true, content: "decisions" }],
-    plans.map(({ costs, proven, differences }, at) => [`${at + 1}${proven ? "" : " (not proven)"}`, ...names.map((name) => amount(name, costs[name], figure)), { text: true, content: others(differences) }])))];
+    plans.map(({ costs, differences }, at) => [button(`Show ${at + 1}`, () => show(at), { "aria-label": `Show best plan ${at + 1}` }), ...names.map((name) => amount(name, costs[name], figure)), { text: true, content: others(differences) }]))),
+    plans.every(({ proven }) => proven) ? null : html("p", { class: "help" }, "Their order is not proven: the time for the question was over.")];
 }
 
 function robustTable({ robustness, words }) {
@@ -234,7 +237,7 @@ export class Comparison {
 
   async ask() {
     try {
-      const { app } = this, { costs, activities, choices, page } = await app.session.post("/ask/compare", { first: this.first, second: this.second });
+      const { app } = this, { costs, activities, choices, page } = await app.session.ask("/ask/compare", { first: this.first, second: this.second });
       const hosts = { table: html("div", { class: "scroll" }), maps: html("div", { class: "triple" }) }, title = (_, index) => planName(app.session.state.plans.find(({ plan }) => plan === [this.first, this.second][index]), app.session.state.revision);
       if (page) drawComparison(hosts, page, page.plans, [0, 1], title);
       else {
@@ -262,12 +265,11 @@ function mapOf(page, words) {
 
 export class Operator {
   constructor(host, app) {
-    Object.assign(this, { host, app, run: null, outlook: null, deadline: 2, words: "" });
+    Object.assign(this, { host, app, run: null, change: 0, outlook: null, measured: {}, deadline: 2, words: "" });
   }
 
   take(run) {
-    this.run = run;
-    this.outlook = null;
+    Object.assign(this, { run, change: run?.change ?? this.change, outlook: null, measured: {} });
     this.words = run?.replanned?.words ?? "";
     if (run?.page) this.app.showPage(run.page, run.page.reported);
     else if (!run && this.app.session.state.plans.length) this.app.showPlan(this.app.session.state.plans.at(-1));
@@ -276,17 +278,37 @@ export class Operator {
   }
 
   async act(path, body) {
+    if (this.acting) return false;
     this.acting = true;
     try {
-      const answer = await this.app.session.post(`/run${path}`, body);
+      const answer = await this.app.session.ask(`/run${path}`, body);
       if (path === "/outlook") { this.outlook = answer.outlook; this.draw(); } else this.take(path === "/end" ? null : answer);
       if (this.run && path !== "/outlook") this.app.say(this.run.words);
+      if (path === "") this.app.tab("map-panel");
+      return true;
     } catch (error) {
       this.words = error.message;
       this.draw();
+      return false;
     } finally {
       this.acting = false;
     }
+  }
+
+  // What was measured counts with the next observation, or with the next replanning.
+  used() {
+    return Object.keys(this.measured).length ? { used: this.measured } : {};
+  }
+
+  observe({ observation, outcome }) {
+    return this.act("/step", { observation, ...(outcome !== null && outcome !== observation ? { outcome } : {}), ...this.used() });
+  }
+
+  // What happens is drawn at random, as the model has it.
+  chance() {
+    const { possible } = this.run;
+    let left = Math.random() * possible.reduce((sum, { probability }) => sum + probability, 0);
+    return this.observe(possible.find(({ probability }) => (left -= probability) < 0) ?? possible.at(-1));
   }
 
   // Where the robot is, and where it was.
@@ -314,27 +336,46 @@ export class Operator {
     const { problem } = data, names = [problem.primary, ...problem.constraints];
     const cell = (figures, name) => (figures?.[name] === undefined || figures[name] === null ? "–" : amount(name, figures[name], figure));
     const where = [run.event ? `at ${run.event}` : null, run.activity ? `in ${run.activity}` : null, run.state].filter(Boolean).join(", ");
-    const used = Object.entries(run.used ?? {}), chances = Object.entries(app.document()?.procedure?.events ?? {}).flatMap(([event, choices]) => Object.entries(choices ?? {}).flatMap(([name, stated]) => { const outcomes = outcomesOf(stated); return outcomes.length > 1 ? outcomes.map((outcome, at) => ({ event, name, outcomes, at, to: typeof outcome.to === "string" ? outcome.to : Object.values(outcome.to ?? {}).join(" or ") })) : []; }));
+    const chances = Object.entries(app.document()?.procedure?.events ?? {}).flatMap(([event, choices]) => Object.entries(choices ?? {}).flatMap(([name, stated]) => { const outcomes = outcomesOf(stated); return outcomes.length > 1 ? outcomes.map((outcome, at) => ({ event, name, outcomes, at, to: outcome.runs ?? targets(outcome).join(" or ") })) : []; }));
+    // The outcome alone, unless it can begin in several states.
+    const called = ({ outcome, state: where }) => (outcome === null ? where ?? "goes on" : run.possible.filter((each) => each.outcome === outcome).length > 1 ? `${outcome}, ${where}` : outcome);
+    const capacities = Object.entries(run.capacities), left = (name, most) => { const amount = most - (this.measured[name] ?? run.used[name] ?? 0); return `${figure(amount, 3)} of ${figure(most)} (${percent(amount / most)})`; };
     redraw(host, html("p", { class: "where", role: "status" }, run.over ? `The run is over after ${run.steps} steps.` : `Step ${run.steps}: ${where}.`, run.action ? html("strong", {}, ` Next: ${run.action}`) : null),
-      this.words ? html("p", { class: "help" }, this.words) : null,
+      this.words ? html("p", { class: "help", role: "status" }, this.words) : null,
       html("div", { class: "scroll" }, table(["", "spent", "expected", "left of the bound"], names.map((name) => [name, cell(run.spent, name), cell(run.remaining, name), cell(run.left, name)]))),
-      run.over ? null : [html("div", { class: "row" }, button("Step by chance", () => this.act("/step", {})), button("To the next event", () => this.hurry(), { title: "steps by chance until something is decided" }), used.map(([name, value]) => labelled(`${name} used`, entry(value, (text) => this.act("/step", { used: { [name]: Number(text) } }), { "data-key": `used ${name}` })))),
-        html("details", { open: run.possible.length <= 6 }, html("summary", {}, "Observation"), html("div", { class: "row" }, run.possible.map((each, at) => button(each.outcome ?? each.state ?? each.cell?.join(", ") ?? "goes on", () => this.act("/step", { observation: each.observation, ...(each.outcome !== null && each.outcome !== each.observation ? { outcome: each.outcome } : {}) }), { "data-key": `observed ${at}` })))),
-        html("div", { class: "row" }, labelled("deadline, s", entry(this.deadline, (text) => { this.deadline = Number(text) || 2; }, { size: 4, "data-key": "deadline" })), button("Replan", () => this.act("/replan", { deadline: this.deadline })),
-          button("Replan as edited", () => this.act("/replan", { deadline: this.deadline, problem: "edited" }), { title: "with the problem as it is now: report an event by an edit first" })),
-        chances.length ? html("details", {}, html("summary", {}, "Report an event"), html("p", { class: "help" }, "The outcome is known: the problem was changed, and the rest is planned again."), html("div", { class: "row" }, chances.map((each) => button(`${each.name}: ${each.to}`, () => this.report(each), { "data-key": `report ${each.event} ${each.name} ${each.at}` })))) : null,
-        button("Distribution of the rest", () => this.act("/outlook", {}))],
+      capacities.length ? facts(capacities.map(([name, most]) => [`${name} left`, left(name, most)])) : null,
+      run.over ? null : [html("h3", {}, "Observation"), html("div", { class: "row" }, run.possible.map((each, at) => button(`${called(each)}${run.possible.length > 1 ? ` · ${percent(each.probability)}` : ""}`, () => this.observe(each), { "data-key": `observed ${at}` }))),
+        html("div", { class: "row" }, button("Step by chance", () => this.chance()), button("To the next event", () => this.hurry(), { title: "steps by chance until something is decided" })),
+        html("h3", {}, "The world is different"),
+        capacities.length ? html("div", { class: "row" }, capacities.map(([name, most]) => labelled(`${name} left, measured`, entry("", (text) => this.measure(name, most, text), { placeholder: "such as 40%", "data-key": `measured ${name}` })))) : null,
+        chances.length ? html("details", { open: this.reporting, ontoggle: (event) => { this.reporting = event.target.open; } }, html("summary", {}, "Report an event"), html("p", { class: "help" }, "The outcome is known: the problem is changed, and the rest is planned again."), html("div", { class: "row" }, chances.map((each) => button(`${each.name}: ${each.to}`, () => this.report(each), { title: `at ${each.event}`, "data-key": `report ${each.event} ${each.name} ${each.at}` })))) : null,
+        html("div", { class: "row" }, button("Replan", () => this.replan(), { title: "with the problem as it is now, and what was measured" }), labelled("within seconds", entry(this.deadline, (text) => { this.deadline = Number(text) || 2; }, { size: 4, "data-key": "deadline" }))),
+        html("div", { class: "row" }, button("Distribution of the rest", () => this.act("/outlook", {})))],
       this.outlook && plan ? outlookOf(plan, this.outlook, { bounds: run.left ?? {}, costs: run.remaining ?? {} }) : null,
       html("div", { class: "row" }, button("End the run", () => this.act("/end", {}))));
   }
 
+  // A share of what there is, or an amount.
+  measure(name, most, text) {
+    const amount = evaluated(text) * (text.endsWith("%") ? most : 1);
+    if (text !== "" && !(amount >= 0 && amount <= most)) { this.app.say(`${text} is not between 0 and ${most}.`); return; }
+    if (text === "") delete this.measured[name];
+    else this.measured[name] = most - amount;
+    this.draw();
+  }
+
+  replan() {
+    return this.act("/replan", { deadline: this.deadline, problem: "edited", ...this.used() });
+  }
+
+  // Until something is decided, or nothing happens any more.
   async hurry() {
     const from = this.run.event;
-    for (let steps = 0; steps < 500 && this.run && !this.run.over && (steps === 0 || !this.run.event || this.run.event === from); steps++) await this.act("/step", {});
+    for (let steps = 0; steps < 500 && this.run && !this.run.over && (steps === 0 || this.run.activity || this.run.event === from); steps++) if (!await this.chance()) return;
   }
 
   async report({ event, name, outcomes, at, to }) {
     await this.app.edit(certain(event, name, outcomes, at), `${name} leads to ${to}.`);
-    await this.act("/replan", { deadline: this.deadline, problem: "edited" });
+    await this.replan();
   }
 }
