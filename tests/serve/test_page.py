@@ -386,7 +386,8 @@ def test_a_run_is_followed_and_planned_anew(page: Page) -> None:
     after(page, lambda: page.get_by_role("button", name="try it: locked").click())
     until(page, "!document.body.classList.contains('busy')")
     assert "{probability: 1, to: locked}" in text_of(page)
-    until(page, "document.querySelector('#run-panel').textContent.includes('plan is kept')")
+    # Where the robot is now is a matter of chance.
+    until(page, "/plan is kept|new plan for the rest/.test(document.querySelector('#run-panel').textContent)")
     until(
         page,
         """() => { document.querySelector("#run-panel [data-key='To the next event']")?.click();

@@ -286,7 +286,7 @@ class Application:
         if "session" in given:
             given["session"] = await self.sessions.find(given["session"])
         if "plan" in given:
-            given["plan"] = _plan_number(given["plan"])
+            given["plan"] = _plan_number(given["plan"], given["session"])
         if route.takes is not None:
             given["body"] = body
         answer = await getattr(self, route.name)(**given)
@@ -598,9 +598,11 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
-def _plan_number(text: str) -> int:
+def _plan_number(text: str, session: Session) -> int:
+    if text == "newest":
+        return max(session.plans, default=0)
     if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS):
-        raise Refused(404, f"there is no plan {text[:40]!r}; plans have numbers")
+        raise Refused(404, f"there is no plan {text[:40]!r}; plans have numbers, and one is the newest")
     return int(text)
 
 

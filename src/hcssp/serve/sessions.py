@@ -393,9 +393,6 @@ class Session:
                 self._is_undoable = True
                 self._undone.clear()
                 self._forget_history()
-            # Of an edit that goes on, only the last plan is kept.
-            for number in [each for each in self.plans if self.plans[each].head["revision"] > self._step]:
-                del self.plans[number]
             await self._changed(plan)
 
     async def undo(self, back: bool) -> None:
@@ -481,6 +478,10 @@ class Session:
         elif message["event"] == "plan" and message["head"]["plan"] in self._texts:
             head = message["head"]
             number = head["plan"]
+            # Of the edits of one step, only the last plan is kept.
+            step = range(self._step + 1, head["revision"])
+            for each in [each for each in self.plans if self.plans[each].head["revision"] in step]:
+                del self.plans[each]
             self.plans[number] = KeptPlan(head, message["page"], message["document"], *self._texts[number])
             while len(self.plans) > self._limits.plans:
                 del self.plans[min(self.plans)]
@@ -553,7 +554,7 @@ class Session:
     async def save(self) -> None:
         """Save the text and the newest plan, so that the session can be opened again after a crash.
 
-        A blank sheet that nobody has edited is not worth it.
+        A blank sheet without an edit is not saved.
         """
         newest = self.plans.get(max(self.plans, default=0))
         saved = {

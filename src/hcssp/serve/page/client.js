@@ -88,9 +88,9 @@ export class Session {
     this.fetching = true;
     try {
       while (this.wanted) {
-        const { plan } = this.wanted, { id } = this;
+        const { id } = this;
         this.wanted = null;
-        const { head: found, page } = await request("GET", `/sessions/${id}/plans/${plan}`);
+        const { head: found, page } = await request("GET", `/sessions/${id}/plans/newest`);
         if (id !== this.id) continue;
         this.newest = found;
         this.on.plan(found, page);
