@@ -96,11 +96,15 @@ def test_an_edit_keeps_comments_and_changes_the_plan(client: Client) -> None:
     assert len(comparison["page"]["plans"]) == 2
 
 
-def test_a_drag_is_one_step_of_undo(client: Client) -> None:
+def test_a_drag_is_one_step_of_undo_with_one_plan(client: Client) -> None:
     session, _ = client.begin(text=SMALL)
+    before = client.planned(session)
     for number, bound in enumerate((3, 4, 5)):
         change = {"op": "set", "path": ["constraints", "damage", "at_most"], "value": bound}
         state = client.post(f"{session}/edit", {"operations": [change], "continues": number > 0})
+        after = client.planned(session)
+    assert [each["plan"] for each in client.get(session)["plans"]] == [before["plan"], after["plan"]]
+    assert client.get(f"{session}/plans/newest")["head"]["plan"] == after["plan"]
     assert (state["undo"], "at_most: 5" in state["text"]) == (1, True)
     assert client.post(f"{session}/undo")["text"] == SMALL
     assert "at_most: 5" in client.post(f"{session}/redo")["text"]

@@ -405,7 +405,7 @@ class Session:
             await self._load(source[-1], ())
             source.pop()
             target.append(before)
-            self._is_undoable = False
+            self._step, self._is_undoable = self.revision, False
             await self._changed(True)
 
     async def _load(self, text: str, operations: Sequence[Message]) -> None:
