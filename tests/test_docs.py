@@ -178,3 +178,20 @@ def test_references_and_formulas_become_markdown() -> None:
     )
     with pytest.raises(ValueError, match="does not know; add it"):
         markdown(":math:`\\oint x`", known.get)
+
+
+def test_pages_begin_with_the_question_that_a_user_has() -> None:
+    overviews = {"index.md", "glossary.md"}
+    pages = {name for name in PAGES if not name.startswith("api/")} - overviews
+    begin = {name: PAGES[name].read_text(encoding="utf-8").split("\n")[:8] for name in pages}
+    assert [
+        name for name, lines in begin.items() if not any(re.fullmatch(r"\*.*\?\*", line) for line in lines)
+    ] == []
+
+
+def test_the_guide_for_contributors_names_files_that_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w/]+\.(?:py|pyi|txt|md))`", text))
+    places = (ROOT, ROOT / "src/hcssp", ROOT / "src/hcssp/reports", ROOT / "src/hcssp/files/problem_file")
+    assert len(named) > 20
+    assert [name for name in sorted(named) if not any((place / name).exists() for place in places)] == []

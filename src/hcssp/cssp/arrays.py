@@ -9,7 +9,7 @@ together.
 >>> found[0][:36]
 'costs cannot be an array of numbers '
 
-What the doubles of a problem mean are the shortest decimals that are read as them, as ratios of integers:
+The exact value of a double of a problem is the shortest decimal that rounds to it, as a ratio of integers:
 
 >>> decimal(0.05)
 Fraction(1, 20)
@@ -158,7 +158,7 @@ def distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def decimal(number: float) -> Fraction:
-    """What a number of the problem means: 0.05 is one twentieth."""
+    """The exact value of a number of the problem: 0.05 is one twentieth."""
     return Fraction(repr(float(number)))
 
 

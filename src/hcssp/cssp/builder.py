@@ -179,7 +179,7 @@ class Table:
 
 
 class Assembly:
-    """States, rows and transitions as they come, in flat lists, and what is wrong with them so far."""
+    """States, rows and transitions as they are added, in flat lists, with their errors so far."""
 
     def __init__(self, cost_names: Sequence[str]) -> None:
         self.cost_names = tuple(cost_names)
@@ -223,7 +223,7 @@ class Assembly:
         rows, successors, probabilities
             One of each for every transition.
         arrival_costs
-            What is paid in addition if the successor is reached, the costs of one transition after those of
+            Additional costs if the successor is reached, the costs of one transition after those of
             another; for all transitions of a row or for none.
         """
         if arrival_costs is not None:
@@ -463,7 +463,7 @@ class CSSPBuilder:
         return ActionHandle(StateHandle(-1, name), label)
 
     def set_initial(self, initial: StateLike | Mapping[Any, float]) -> None:
-        """Begin in a state, or in one drawn from a distribution; replaces what was set before."""
+        """Set the initial state, or a distribution over initial states; replaces an earlier setting."""
         distribution: Mapping[Any, float] = initial if isinstance(initial, Mapping) else {initial: 1.0}
         indices: dict[int, float] = {}
         for state, given in distribution.items():

@@ -48,14 +48,14 @@ class ExpandedParts(CSSPParts, total=False):
 
 @dataclass(frozen=True, eq=False)
 class ExpandedCSSP(CSSP):
-    """What was expanded of an implicit problem, as a problem of its own.
+    """The expanded part of an implicit problem, as a problem.
 
     Attributes
     ----------
     source
         The implicit problem; None if it is not known any more, as after unpickling.
     frontier
-        The states that were not expanded. Each has one action, which costs what the heuristic says.
+        The states that were not expanded. Each has one action, whose cost is the heuristic.
     priced_at
         The weights under which the heuristic knows more about all costs together; then each state of the
         frontier has an action for every cost (:func:`priced_part`). None if it does not.
@@ -121,7 +121,7 @@ def _growing(**kinds: tuple[Any, ...]) -> dict[str, GrowingArray]:
 
 
 class Expansion:
-    """What is known of an implicit problem.
+    """The known part of an implicit problem.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class Expansion:
     weighted_heuristic
         Lower bounds on the cost-to-go under weights.
     proven_under
-        The weights under which the best bound was proven with heuristics that know prices; None for others.
+        The weights under which the best bound was proven by heuristics for weighted costs; None for others.
     """
 
     heuristic: FloatArray
@@ -343,7 +343,7 @@ class Expansion:
                 )
 
     def part(self) -> ExpandedCSSP:
-        """What is known, as a problem of its own; its states are the known ones, in their order."""
+        """The known part as a problem; its states are the known ones, in their order."""
         return self._built()[0]
 
     def part_of(self, problem: ImplicitCSSP) -> ExpandedCSSP:
@@ -642,7 +642,7 @@ def priced_part(part: ExpandedCSSP, weights: FloatArray, cost_to_go: FloatArray)
     Parameters
     ----------
     part
-        The part whose frontier costs what the heuristics say about each cost by itself.
+        The part whose frontier has the heuristics of single costs.
     weights
         The weights, one for each cost.
     cost_to_go

@@ -58,7 +58,7 @@ _MOST_VIOLATIONS = 10
 
 @dataclass(frozen=True)
 class Drawing:
-    """What an ASCII map shows; cells count from the wall ring, which is column 0 and row 0."""
+    """The content of an ASCII map; cells count from the wall ring, which is column 0 and row 0."""
 
     width: int
     height: int
@@ -187,7 +187,7 @@ def _runs(line: str, letter: str) -> set[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Hazard:
-    """A rectangle of interior cells, and what every step from one of them costs besides.
+    """A rectangle of interior cells, and the additional costs of every step from one of them.
 
     With the probabilities of `exits` such a step ends in an exit, by name, and not in a cell.
     """
@@ -238,7 +238,7 @@ class GridWorld:
     step_cost
         The primary cost of every step; or several costs of it, by name.
     cost_names
-        The primary cost, then the secondary ones. By default "time" and what the steps and hazards name.
+        The primary cost, then the secondary ones. By default "time" and the names in steps and hazards.
     bounds
         Upper bounds on secondary costs, by name.
     exits
@@ -367,13 +367,13 @@ class GridWorld:
 
     @property
     def step_costs(self) -> Mapping[str, float]:
-        """What every step costs, by name."""
+        """The costs of every step, by name."""
         if isinstance(self.step_cost, Mapping):
             return self.step_cost
         return {self.cost_names[0]: self.step_cost}
 
     def cell_costs(self, name: str) -> FloatArray:
-        """What a step from each cell costs, ``[row, column]``, the wall ring included."""
+        """The costs of a step from each cell, ``[row, column]``, the wall ring included."""
         costs = np.full(self.free.shape, self.step_costs.get(name, 0.0), dtype=np.float64)
         for hazard in self.hazards:
             column, row, width, height = hazard.rectangle
@@ -624,7 +624,7 @@ def render_policy(grid: GridWorld, policy: DeterministicPolicy) -> str:
     r"""Draw `policy` as arrows on the map of `grid`.
 
     ``#`` is a wall and ``G`` a goal; an arrow is where the policy heads, a double arrow the same from a
-    hazardous cell; where the policy says nothing, ``·`` is free and ``~`` hazardous.
+    hazardous cell; in states without an action, ``·`` is free and ``~`` hazardous.
 
     >>> from hcssp.cssp.policy import DeterministicPolicy, NO_ROW
     >>> world = GridWorld.from_map("S~G\n...", hazards={"~": {"damage": 1.0}})

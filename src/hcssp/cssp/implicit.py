@@ -78,7 +78,7 @@ class ImplicitCSSP:
         Costs of a state, an action and the next state, paid in addition if that state is reached.
     consistent
         Whether to insist that the heuristics are consistent: that none promises more than a step costs and
-        what it promises after it. A mistake in a heuristic is often found so.
+        its value after it. This finds most errors in heuristics.
     max_states
         Give up when more states than this were met.
     name, description
@@ -145,7 +145,7 @@ class ImplicitCSSP:
             From such an array to lower bounds on costs-to-go: shape ``(num_costs, num_states)``, or one axis
             for the primary cost alone.
         action_names
-            What the codes of the actions mean.
+            The names of the actions, by their codes.
         cost_names, bounds, consistent, max_states, name, description
             As for the constructor.
         """
@@ -196,7 +196,7 @@ class ImplicitCSSP:
         Raises
         ------
         UnsupportedProblem
-            Always; the message says what to do.
+            Always; the message has the remedy.
         """
         refuse_implicit(self, "a procedure around it")
         raise TypeError("a problem that lists its states has a procedure")

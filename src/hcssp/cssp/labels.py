@@ -33,7 +33,7 @@ def as_label(given: object) -> Hashable:
 
 
 class LazyLabels(Sequence[Any]):
-    """A read-only sequence whose subclasses say how long it is and make one label.
+    """A read-only sequence whose subclasses define its length and make one label.
 
     Attributes
     ----------

@@ -112,11 +112,11 @@ class CSSP(ProblemPicture):
     state_labels, action_labels
         What people call the states and the action of each row. May be lazy sequences.
     name, description
-        What people call the problem, and what it is.
+        The name and the description of the problem.
     world
         The grid whose cells the states are, for pictures; None if they are no cells.
     reward
-        What is maximised, if the primary cost is what is missed of it; see :func:`hcssp.maximise`.
+        The reward, if the primary cost is the missed reward; see :func:`hcssp.maximise`.
     groups
         Sets of states that have a name, such as the labels of a model: from names to labels of states.
     transition_costs
@@ -375,7 +375,7 @@ def refuse_implicit(problem: object, what: str) -> None:
     Raises
     ------
     UnsupportedProblem
-        If it is one; the message says what to do.
+        If it is one; the message has the remedy.
     """
     if not getattr(problem, "lists_states", True):
         raise UnsupportedProblem(
@@ -385,7 +385,7 @@ def refuse_implicit(problem: object, what: str) -> None:
 
 
 def bound_violations(where: str, bound: float) -> list[str]:
-    """What is wrong with a bound: a finite one below zero is legal, and merely infeasible."""
+    """The errors of a bound: a finite one below zero is legal, and merely infeasible."""
     try:
         legal = not isinstance(bound, str) and float(bound) > -np.inf
     except (TypeError, ValueError):
@@ -438,7 +438,7 @@ class Reward:
     most
         No policy that ends has a greater expected reward, whatever the bounds.
     weights
-        What it is made of: factors of other costs of the problem, by name.
+        Its parts: factors of other costs of the problem, by name.
     """
 
     name: str
@@ -465,7 +465,7 @@ class Reward:
         return nextafter(self.most - max(0.0, missed), inf)
 
     def proven(self, value: float, missed: float) -> RewardInterval:
-        """What is proven if a plan has the reward `value`, and every plan misses at least `missed`.
+        """The proven interval if a plan has the reward `value`, and every plan misses at least `missed`.
 
         >>> Reward("profit", 1000.0, {"sales": 1.0}).proven(4.0, 995.0).gap
         0.25
@@ -491,7 +491,7 @@ def reward_gap(value: float, at_most: float, most: float) -> float:
 
 @dataclass(frozen=True)
 class RewardInterval:
-    """What is proven about a reward: a plan's own, and what no plan exceeds.
+    """The proven interval of a reward: that of a plan, and an upper bound for every plan.
 
     Attributes
     ----------

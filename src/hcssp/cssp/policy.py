@@ -43,7 +43,7 @@ Extra = tuple[tuple[int, float], ...]
 
 
 class RowPolicy(Generic[P]):
-    """What all policies share: a row for each state, and the extra rows of a randomised one."""
+    """The common part of all policies: a row for each state, and the extra rows of a randomised one."""
 
     problem: P
     rows: IntArray
@@ -184,7 +184,7 @@ class DeterministicPolicy(_FlatPolicy):
     Attributes
     ----------
     problem
-        What it is a policy of.
+        The problem of the policy.
     rows
         The row taken in each state.
 

@@ -136,7 +136,7 @@ def with_giving_up(
     problem
         The problem; its states keep their numbers, its rows their order.
     penalty
-        What giving up costs: a number of the primary cost, or costs by name; what is not named is 0.
+        The penalty: an amount of the primary cost, or costs by name; other costs are 0.
     where
         By default only in states from which no goal can be reached at all. That is enough to make
         every dead end survivable and allows giving up only where it is needed. "everywhere" adds the action

@@ -44,7 +44,7 @@ from hcssp.cssp.transition_costs import Outcomes, TransitionCosts, outcomes
 from hcssp.errors import InvalidProblem
 
 _ROUNDING = 1e-9
-"""What is so near to a whole number of steps is meant to be one."""
+"""An amount this close to a whole number of steps is rounded to it."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class Capacity:
     Attributes
     ----------
     name
-        What is used.
+        The name of the capacity.
     at_most
         How much of it there is.
     step
-        How finely it is counted: what an action uses is rounded up to whole steps, what it gives back down.
+        The step of counting: uses are rounded up to whole steps, recharges are rounded down.
     probability
         With what probability a run may exceed it; 0 means never.
     used
@@ -108,7 +108,7 @@ class Capacity:
         return self.exceeded if level > self.last else f"{self.name} {level * self.step:g}"
 
     def steps(self, use: FloatArray) -> IntArray:
-        """What is used, in steps: rounded up, and what is given back down."""
+        """The use in steps: uses are rounded up, recharges are rounded down."""
         return np.ceil(use / self.step - _ROUNDING).astype(np.int64)
 
 
@@ -190,7 +190,7 @@ def product(problem: CSSP, every: Outcomes, costs: FloatArray, memory: Memory) -
     every, costs
         The outcomes of all its rows, and their costs, shape ``(num_costs, num_outcomes)``.
     memory
-        What is carried, over these outcomes.
+        The carried amounts, over these outcomes.
     """
     count = memory.after.shape[1]
     begins = np.cumsum(every.lengths) - every.lengths
@@ -257,7 +257,7 @@ def with_levels(
     problem
         The problem.
     capacities
-        What is carried. For those that may be exceeded there is a further cost, in this order.
+        The carried amounts. Those that may be exceeded have a further cost, in this order.
     uses
         How much of each capacity each row uses, or gives back if negative: an array with a row for each
         capacity, or uses that depend on the state that is reached. An action is allowed where none of its
@@ -430,7 +430,7 @@ class LevelLabels(LazyLabels):
 
 
 def level_label(label: Hashable, level: str) -> LevelLabel:
-    """What a state at a level is called."""
+    """The name of a state at a level."""
     return LevelLabel(label, (level,))
 
 
@@ -446,7 +446,7 @@ def used_in(label: Hashable) -> dict[str, float]:
 
 
 def with_used(label: Hashable) -> str:
-    """A label for people: what has been used of a capacity, and what is left.
+    """A label for people: the used amount of a capacity, and the rest.
 
     >>> battery = Capacity("battery", at_most=90.0)
     >>> with_used(LevelLabel((1, 2), (Level([Amount(battery, 55)]),)))

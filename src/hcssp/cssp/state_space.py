@@ -193,7 +193,7 @@ class TransitionBatch:
     states
         For each row, the position of its state among those that were queried; in any order.
     actions
-        For each row, what is done: the position of its name among the problem's action names.
+        For each row its action: the position of its name among the problem's action names.
     costs
         Expected costs of each row, shape ``(num_costs, num_rows)``, the primary first; or one axis, for the
         primary alone.
@@ -253,7 +253,7 @@ def sorted_batch(
     Parameters
     ----------
     batch
-        What was answered.
+        The answer of the function.
     labels
         The labels of the states that were queried.
     cost_names
@@ -411,7 +411,7 @@ def _violations(
 
 
 Successors = Mapping[Any, float] | Iterable[tuple[Any, float] | tuple[Any, float, Costs]]
-"""From next states to their probabilities: a mapping, or pairs; or triples, with what is paid in addition."""
+"""From next states to their probabilities: a mapping, or pairs; or triples, with additional costs."""
 
 
 def outcomes_of(successors: Successors) -> Iterator[tuple[Any, float, Costs | None]]:
@@ -603,7 +603,7 @@ class BatchSpace:
         or with one axis for the primary cost alone; with a method ``together``, also of all costs under
         weights.
     action_names
-        What the codes of the actions mean.
+        The names of the actions, by their codes.
     num_costs
         How many costs there are.
     """
@@ -688,7 +688,7 @@ class BatchSpace:
 
 
 def _together(heuristics: Any, weights: FloatArray, states: Any) -> FloatArray | None:
-    """The bounds of heuristics that know prices for some states; None if they do not."""
+    """The values of heuristics for weighted costs for some states; None for other heuristics."""
     asked = getattr(heuristics, "together", None)
     if asked is None:
         return None

@@ -103,7 +103,7 @@ def unknown_cost(name: str, cost_names: Sequence[str]) -> str:
 
 
 def unsound_rows(transitions: SparseMatrix) -> Iterator[tuple[int, str]]:
-    """The rows whose probabilities do not sum to one, each with what is wrong with it."""
+    """The rows whose probabilities do not sum to one, each with its error."""
     sums = _row_sums(transitions)
     # A sum that is not a number comes from an entry that is wrong by itself.
     wrong = np.abs(sums - 1.0) > PROBABILITY_TOLERANCE
@@ -127,7 +127,7 @@ def _row_sums(transitions: SparseMatrix) -> FloatArray:
 
 
 def capped(found: Iterator[str], most: int = MOST_OF_A_KIND) -> Iterator[str]:
-    """The first violations of one rule; one sentence says how many more there are."""
+    """The first violations of one rule, and the number of further ones."""
     yield from islice(found, most)
     remaining = sum(1 for _ in found)
     if remaining:

@@ -190,7 +190,7 @@ class Journal(Generic[Key, Record]):
         return len(self._records)
 
     def find(self, key: Key) -> Record | None:
-        """What is known under a key."""
+        """The value under a key."""
         return self._records.get(key)
 
     def add(self, key: Key, record: Record) -> None:

@@ -36,7 +36,7 @@ def save_certificate(path: str | Path, certificate: Certificate) -> None:
 
 
 def load_certificate(path: str | Path) -> Certificate:
-    """Read a certificate; :func:`hcssp.checker.check` says whether it is right.
+    """Read a certificate; :func:`hcssp.checker.check` verifies it.
 
     Raises
     ------

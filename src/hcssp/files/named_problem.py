@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hcssp.exchange.reading import Question
 
 SUFFIXES = (".yaml", ".yml", ".json", *MODEL_SUFFIXES, *PPDDL_SUFFIXES)
-"""What the names of problem files, and of models of other tools, end in."""
+"""The suffixes of problem files, and of models of other tools."""
 
 
 def is_file(name: str) -> bool:

@@ -118,7 +118,7 @@ def plan_document(plan: Plan, fingerprint: str | None = None) -> dict[str, Any]:
 
 
 def _by_state(plan: Plan) -> dict[str, dict[str, list[str]]]:
-    """What the plan of an implicit problem does in each state where it acts; nothing of other plans."""
+    """The actions of the plan of an implicit problem by state; empty for other plans."""
     policy = plan.policy
     if not isinstance(plan.problem, ExpandedCSSP) or not isinstance(policy, DeterministicPolicy):
         return {}
@@ -127,7 +127,7 @@ def _by_state(plan: Plan) -> dict[str, dict[str, list[str]]]:
 
 
 def _claimed(plan: Plan) -> FileClaim:
-    """What a file will claim: what was proven here, or what the plan's own file claims."""
+    """The claim for a file: the interval that was proven here, or the claim of the plan's file."""
     if plan.claim is not None and not isfinite(plan.lower_bound):
         return plan.claim
     return FileClaim(plan.lower_bound, plan.upper_bound, plan.trace)

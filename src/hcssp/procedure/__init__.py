@@ -1,7 +1,7 @@
 """The hierarchical problem: a procedure of events, choices and activities that are C-SSPs.
 
 State one with :class:`ProcedureBuilder`, look at it with ``print``, turn it into one C-SSP with
-:class:`Flattening`; :class:`ProcedurePolicy` is what a solver answers.
+:class:`Flattening`; :class:`ProcedurePolicy` is the result of a solver.
 """
 
 from __future__ import annotations

@@ -59,12 +59,12 @@ ActivityHandle = NewType("ActivityHandle", int)
 
 
 class ProcedureBuilder:
-    """A procedure in the making. The ``add_*`` methods return handles to refer to what they added.
+    """Builds a procedure. The ``add_*`` methods return handles.
 
     Parameters
     ----------
     name, description
-        What people call the problem, and what it is.
+        The name and the description of the problem.
     positions
         Where the top-left wall cell of each room lies on a map of them all, for pictures.
     """
@@ -100,10 +100,10 @@ class ProcedureBuilder:
         Parameters
         ----------
         name
-            What people call it. What is inside a procedure is called by this name, a slash and its own.
+            The name. Names inside a procedure begin with this name and a slash.
         problem
             A C-SSP, whose own bounds are ignored, or another procedure. The same may be added under several
-            names: the activities share its arrays, and each has a policy of its own. Or an implicit problem,
+            names: the activities share its arrays, and each has a separate policy. Or an implicit problem,
             which is never enumerated: then so is the whole procedure. What follows it starts in its own
             initial states, and its outcome's `exits` distinguish its goals by their labels.
         room

@@ -152,7 +152,7 @@ def expected(problem: Problem, name: str) -> str:
 
 @dataclass(frozen=True)
 class Aim:
-    """What a problem is judged by: the cost that is minimised, or the reward that is maximised.
+    """The objective of a problem: the cost that is minimised, or the reward that is maximised.
 
     A problem that maximises a reward minimises what is missed of it (:func:`hcssp.maximise`). Reports show
     the reward itself; a secondary cost that only counts the reward is not shown again.
@@ -170,9 +170,9 @@ class Aim:
     others
         The secondary costs that are reported besides.
     weights
-        What the aim is made of: factors of the problem's costs, by name.
+        The parts of the objective: factors of the problem's costs, by name.
     matrix
-        From the costs of the problem, in their order, to what is reported: the aim, then the others.
+        From the costs of the problem, in order, to the reported figures: the objective, then the others.
     kept
         The positions of the others among the secondary costs.
     """

@@ -1,4 +1,4 @@
-"""One C-SSP that says the same as the whole procedure.
+"""One C-SSP that is equivalent to the whole procedure.
 
 Flat states are the event states first (see :mod:`hcssp.procedure.model`), then every activity's
 non-goal states, activity after activity; an activity's goals are the event states they lead to. Flat

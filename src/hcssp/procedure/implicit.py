@@ -5,7 +5,7 @@ It is itself an implicit problem, flat, and all that takes those takes it. Its s
 flattened procedure: an event by its name, and a state of an activity by the pair of the activity's name and
 its own label.
 
-**Problem.** A procedure runs implicit problems among others. Wanted is one state space that says the same as
+**Problem.** A procedure runs implicit problems among others. The result is one state space equivalent to
 the whole, as :mod:`hcssp.procedure.flattening` does, and expands only the states that are queried.
 
 **Method.** The *outline* has a stand-in for every implicit activity: it begins, and ends in an exit of its
@@ -128,7 +128,7 @@ class Inner:
         return self.costs(own)
 
     def at_its_start(self) -> FloatArray:
-        """What it costs at least from its initial states, of each cost of the procedure."""
+        """A lower bound on its costs from its initial states, for each cost of the procedure."""
         states, probabilities = self.initial
         least: FloatArray = self.heuristics(states) @ probabilities
         return least
@@ -348,7 +348,7 @@ class PairLabels(LazyLabels):
 
 
 class ImplicitProcedure(ImplicitCSSP):
-    """A procedure with implicit activities, as the implicit problem that says the same.
+    """A procedure with implicit activities, as an equivalent implicit problem.
 
     Parameters
     ----------

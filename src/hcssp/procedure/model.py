@@ -261,7 +261,7 @@ class Constraint:
     per
         What makes it hold for every execution of a use; None if it is about the whole procedure.
     probability_of
-        What it bounds the probability of, for words; empty if it bounds an expected cost. See
+        The event or state whose probability it bounds, for texts; empty if it bounds an expected cost. See
         :mod:`hcssp.procedure.product`.
     """
 
@@ -276,7 +276,7 @@ class Constraint:
 
     @property
     def limit(self) -> float:
-        """What an execution of the use may cost, or the whole procedure if it belongs to none."""
+        """The limit for an execution of the use, or for the whole procedure if it belongs to none."""
         if self.per is None:
             return self.at_most
         nearest = (self.at_most - self.per.carried) / self.per.most_executions
@@ -349,7 +349,7 @@ class HCSSPParts(TypedDict, total=False):
 class HCSSP(ProblemPicture):
     """A valid, frozen HC-SSP: making one checks every rule. The module's text has the mathematics.
 
-    Two problems are equal if they say the same, whatever they are called and wherever they are drawn.
+    Two problems are equal if their structure and numbers are equal; names and drawings do not count.
 
     Attributes
     ----------
@@ -362,9 +362,9 @@ class HCSSP(ProblemPicture):
     choices
         Sorted by event; the end has none, every other event at least one.
     constraints
-        What the expected sums of secondary costs must keep to.
+        The bounds on expected sums of secondary costs.
     name, description
-        What people call the problem, and what it is.
+        The name and the description of the problem.
     positions
         Where the top-left wall cell of a room lies on a map of them all, for the rooms of which that is
         known.
@@ -373,9 +373,9 @@ class HCSSP(ProblemPicture):
     units
         What costs are measured in, by their names; see :mod:`hcssp.procedure.description`.
     reward
-        What is maximised, if the primary cost is what is missed of it; see :func:`hcssp.maximise`.
+        The reward, if the primary cost is the missed reward; see :func:`hcssp.maximise`.
     drawing
-        What a report shows of a site whose activities are no grids, by level.
+        A drawing of a site whose activities are not grids, by level, for reports.
     choices_per_event
         Whether a plan makes one choice at each event, whatever state it is entered in; see :meth:`choosing`.
 
@@ -517,19 +517,19 @@ class HCSSP(ProblemPicture):
 
     @cached_property
     def flattening(self) -> Flattening:
-        """The layout of the one C-SSP that says the same."""
+        """The layout of the equivalent C-SSP."""
         from hcssp.procedure.flattening import Flattening
 
         return Flattening(self)
 
     @cached_property
     def entered_states(self) -> tuple[tuple[EventState, ...], list[str]]:
-        """The event states that can be reached, and what is wrong with how they are entered."""
+        """The event states that can be reached, and errors in how they are entered."""
         return reachable_event_states(self)
 
     @property
     def flat(self) -> CSSP:
-        """The one C-SSP that says the same."""
+        """The equivalent C-SSP."""
         return self.flattening.cssp
 
     @property
@@ -575,7 +575,7 @@ class HCSSP(ProblemPicture):
         return self.constraints[constraint].per is not None
 
     def called(self, name: str) -> str:
-        """What reports call a cost or a constraint: its name, with the unit of what it counts.
+        """The name of a cost or a constraint in reports, with the unit of its cost.
 
         A bound on a probability is called ``probability of crashed``.
 
@@ -601,12 +601,12 @@ class HCSSP(ProblemPicture):
         return (units.pop() if len(units) == 1 else None) or ""
 
     def probability_of(self, name: str) -> str:
-        """What a constraint bounds the probability of; empty if it bounds an expected cost."""
+        """The event or state whose probability a constraint bounds; empty if it bounds an expected cost."""
         return next((each.probability_of for each in self.constraints if each.name == name), "")
 
     @property
     def primary_name(self) -> str:
-        """What the activities call their primary cost if they agree, else ``"cost"``."""
+        """The name of the primary cost in the activities if they agree, else ``"cost"``."""
         names = {activity.cssp.cost_names[0] for activity in self.activities}
         return names.pop() if len(names) == 1 else "cost"
 
@@ -699,7 +699,7 @@ class HCSSP(ProblemPicture):
         Parameters
         ----------
         name, description
-            What people call it, and what it is.
+            The name and the description.
         positions
             Where rooms lie on a map of them all; None leaves that as it is.
         rooms
@@ -880,7 +880,7 @@ def event_graph(problem: HCSSP) -> Any:
     exits of its activity lead to several. Its key is the pair of the choice's name and the outcome's number;
     its data are ``choice`` (its name), ``outcome`` (its number), ``probability`` (of the outcome),
     ``activity`` (the name of what is run on the way, or None) and ``exits`` (the labels of the exits that
-    lead here, or None if all do). The graph itself knows its ``start`` and its ``end``.
+    lead here, or None if all do). The graph has the attributes ``start`` and ``end``.
 
     >>> from hcssp.scenarios import small_building
     >>> graph = event_graph(small_building())
@@ -924,8 +924,8 @@ Problem = CSSP | HCSSP
 
 - ``name``, ``description``, ``bounds``, ``reward``, ``primary_name``, ``constraint_names``,
   ``cost_names``, ``num_constraints``;
-- ``flat``, the one C-SSP that says the same, ``row_start``, which of its rows belong to which state,
-  ``procedure``, the procedure that says the same, and ``cssps``, the C-SSPs of the activities: a flat problem
+- ``flat``, the equivalent C-SSP, ``row_start``, which of its rows belong to which state,
+  ``procedure``, the equivalent procedure, and ``cssps``, the C-SSPs of the activities: a flat problem
   is its own flat form and the one activity of a procedure;
 - ``with_bounds``, ``with_rows``, the flat problem with some of its rows, and ``policy``, the policy that
   takes given rows of it;

@@ -1,4 +1,4 @@
-r"""Procedures inside procedures: what was stated, the written-out form, and limits for each execution.
+r"""Procedures inside procedures: the outline, the flattened form, and limits for each execution.
 
 A procedure that runs others as activities is kept with all of them written out, so that planning, evaluation
 and drawing see one level of events and activities. What is inside a use has the name of the use as a prefix:
@@ -32,7 +32,7 @@ bound of the procedure itself is a limit for each execution.
 >>> [use.name for use in house.uses]
 ['floor-2', 'floor-1']
 
-**Limits.** A limit bounds what one execution of a use costs in expectation, whenever it is run.
+**Limits.** A limit bounds the expected cost of one execution of a use, whenever it is run.
 
 Let :math:`G` be what a plan spends inside a use, all executions together, and :math:`N` how often it runs the
 use. The limit says :math:`G \le \Delta N`. Costs are not negative, so :math:`-\Delta N` cannot be a cost.
@@ -120,13 +120,13 @@ class Use:
     name
         Its path: the names of the uses around it and its own, as in ``building-2/floor-1``.
     procedure
-        What it is a use of.
+        The procedure that is used.
     parent
         The use that it is inside of, as an index; None for none.
     start, end
         The event that it begins with and the one that it leads to; the same where it has none of its own.
     events, activities
-        What is inside it, inner uses included.
+        Its events and activities, including those of inner uses.
     begun
         In the rest of a procedure, the activity of it that is under way, if one is.
     """
@@ -152,7 +152,7 @@ def _uses(name: str, procedure: HCSSP, places: Sequence[int], activity: int, num
     Parameters
     ----------
     name, procedure
-        What the use is called, and what is used.
+        The name of the use, and the procedure.
     places
         Where the procedure's events lie, see :func:`event_places`.
     activity, number
@@ -305,7 +305,7 @@ class _Moved:
     Attributes
     ----------
     procedure
-        What is used.
+        The procedure that is used.
     places
         Where its events lie.
     first_activity

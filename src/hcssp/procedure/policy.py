@@ -43,7 +43,7 @@ class ProcedurePolicy(RowPolicy[HCSSP]):
     Attributes
     ----------
     problem
-        What it is a policy of.
+        The problem of the policy.
     rows
         A flat row for each flat state of ``problem.flattening``; :data:`~hcssp.cssp.policy.NO_ROW` at the end
         and where the policy never goes.
@@ -79,7 +79,7 @@ class ProcedurePolicy(RowPolicy[HCSSP]):
         Parameters
         ----------
         problem
-            What it is a policy of.
+            The problem of the policy.
         choices
             From event states to indices of the problem's choices; an event state that the policy never
             enters may be left out.

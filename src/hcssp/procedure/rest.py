@@ -1,10 +1,10 @@
-r"""What is left of a procedure once a part of it has been executed.
+r"""The rest of a procedure after a part of it has been executed.
 
 From an event on, the rest is the procedure that starts there, without what cannot be reached any more. In a
 state of an activity, the rest begins with that activity, started in that state: an execution that is under
 way has a policy of its own, also where a cycle may run the activity again later.
 
-The bounds of the rest are what is left of the budgets. Of a limit for each execution of a use
+The bounds of the rest are the rests of the budgets. Of a limit for each execution of a use
 (:mod:`hcssp.procedure.nesting`), let :math:`R` be what is left of it: for an execution that is under way what
 may still be spent in it, else 0. Later executions, :math:`N` of them, may spend
 :math:`\Delta` each, so the rest keeps :math:`G \le R + \Delta N`, which is
@@ -182,7 +182,7 @@ def _inside(problem: HCSSP, activity: int, state: int) -> Position:
 
 
 def rest_of(problem: HCSSP, position: Position, left: Mapping[str, float]) -> HCSSP:
-    """The procedure that is left at `position`, under what is left of the budgets.
+    """The rest of the procedure at `position`, under the rest of the budgets.
 
     Parameters
     ----------
@@ -324,7 +324,7 @@ def _span(places: list[int]) -> range:
 def _constraints(
     problem: HCSSP, position: Position, part: Part, left: Mapping[str, float]
 ) -> tuple[Constraint, ...]:
-    """The constraints that still count something, under what is left."""
+    """The constraints that still count something, under the rest of the budgets."""
     found: list[Constraint] = []
     spent: list[str] = []
     limited = [each for each in problem.constraints if each.per is not None and np.isfinite(each.at_most)]
