@@ -19,15 +19,16 @@ stands for ``scale`` x ``scale`` cells; states that cannot be reached are droppe
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from hcssp.cssp.arrays import tidy
-from hcssp.cssp.grid import GridWorld, Hazard, PlacedGrid, Rectangle
+from hcssp.cssp.grid import GridWorld, PlacedGrid
 from hcssp.cssp.labels import JoinedLabels, RepeatedNames, TupleLabels
-from hcssp.cssp.model import CSSP, BoolArray, IntArray
+from hcssp.cssp.model import CSSP, IntArray
 from hcssp.cssp.preprocessing import prepare
 from hcssp.cssp.validation import validated
 from hcssp.errors import InvalidProblem
@@ -132,38 +133,24 @@ def racetrack(*, scale: int = 3, max_speed: int = 4, slip: float = 0.1, bound: f
         action_labels=RepeatedNames(ACCELERATIONS, np.tile(np.arange(len(ACCELERATIONS)), finish)),
     )
     reached = validated(prepare(everything).problem)
-    return reached.derive(world=_drawn(ground, reached, bound))
+    return reached.derive(world=_drawn(reached, scale, bound))
 
 
-def _drawn(ground: IntArray, problem: CSSP, bound: float) -> PlacedGrid:
+def _drawn(problem: CSSP, scale: int, bound: float) -> PlacedGrid:
     """The track for pictures: every state lies in the cell where the car is."""
-    height, width = ground.shape
-    finish = [(int(column), int(row)) for row, column in zip(*np.nonzero(ground == _FINISH), strict=True)]
-    labels: list[Any] = list(problem.state_labels)
-    start = labels[int(problem.initial.argmax())][:2]
-    world = GridWorld(
-        width=width - 2,
-        height=height - 2,
-        start=tuple(int(each) for each in start),  # type: ignore[arg-type]
-        goal=finish,
-        walls=_runs(ground[1:-1, 1:-1] == _WALL),
-        hazards=[Hazard(*run, {"wear": 1.0}) for run in _runs(ground[1:-1, 1:-1] == _ROUGH)],
-        cost_names=("time", "wear"),
+    lines = [
+        "".join(scale * each for each in line) for line in TRACK.strip().splitlines() for _ in range(scale)
+    ]
+    world = GridWorld.from_map(
+        "\n".join(lines).replace("F", "G"),
+        {":": {"wear": 1.0}},
+        cost_names=problem.cost_names,
         bounds={"wear": bound},
     )
-    return PlacedGrid.on(world, np.array([finish[0] if each == "finish" else each[:2] for each in labels]))
-
-
-def _runs(cells: BoolArray) -> list[Rectangle]:
-    """The cells that are true, as rectangles one cell high."""
-    found = []
-    for row, line in enumerate(cells, 1):
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], line, [False]])))
-        found += [
-            (int(first) + 1, row, int(last - first), 1)
-            for first, last in zip(edges[::2], edges[1::2], strict=True)
-        ]
-    return found
+    labels: list[Any] = list(problem.state_labels)
+    start, finish = labels[int(problem.initial.argmax())][:2], world.goals[0]
+    places = np.array([finish if each == "finish" else each[:2] for each in labels])
+    return PlacedGrid.on(replace(world, start=(int(start[0]), int(start[1]))), places)
 
 
 def _start(columns: IntArray, rows: IntArray, velocities: IntArray, scale: int) -> int:
