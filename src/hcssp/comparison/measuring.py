@@ -5,7 +5,7 @@ Reading a problem and converting it for a solver is not measured. The process is
 asked breaks then. A solver that does not look at the clock by itself is ended a little after its time, and
 what it had found until then is lost.
 
-Measurements are written to a file as they are made, a line each: a second run does only what is missing.
+Measurements are written to a file as they are made, a line each: a second run makes only the missing ones.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from hcssp.workers import LostWorker, Task, open_workers
 def measured(
     instance: Instance, solver: str, time_limit: float, on_ready: Callable[[int], object] = lambda _: None
 ) -> Measurement:
-    """What a solver does on a problem, in this process.
+    """The result of a solver on a problem, in this process.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ PREPARATION = 60.0
 
 
 def measured_apart(instance: Instance, solver: str, time_limit: float) -> Measurement:
-    """What a solver does on a problem, in a process of its own.
+    """The result of a solver on a problem, in a separate process.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def _process(asked: tuple[Instance, str, float]) -> Iterator[subprocess.Popen[by
             **dict.fromkeys((OF_ALL, *OF_ONE), "1"),
             "PYTHONPATH": os.pathsep.join(sys.path),
         },
-        # In a session of its own, Ctrl-C does not reach it.
+        # In a separate session, so that Ctrl-C does not reach it.
         start_new_session=True,
     )
     try:
@@ -147,7 +147,7 @@ def _process(asked: tuple[Instance, str, float]) -> Iterator[subprocess.Popen[by
 
 
 def _listen(stream: IO[bytes], answers: queue.SimpleQueue[Any]) -> None:
-    """Hand on what a process says, and None when it says no more."""
+    """Pass on the output of a process, and None at its end."""
     try:
         with stream, suppress(EOFError, OSError, pickle.UnpicklingError):
             while True:
@@ -216,7 +216,7 @@ def _read(document: Any) -> tuple[Key, Measurement] | None:
         found = Measurement.from_document(document)
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
-    # What was not installed, or failed, is tried again.
+    # Missing tools and failures are tried again.
     return None if found.status in ("missing", "failed") else (key_of(found), found)
 
 

@@ -1,6 +1,6 @@
 r"""The comparison as one page of HTML that holds everything it needs.
 
-What the measurements say together: whether values agree, which is how much faster, how good plans are when.
+The summary of measurements: whether values agree, ratios of times, and the quality of plans over time.
 
 The *primal integral* is the average, over the time limit, of how far the best plan so far is above the best
 plan that any method found: 0 is the best plan at once, 1 no plan at all (Berthold 2013).
@@ -77,7 +77,7 @@ def _is_above(low: float, high: float, tolerance: float) -> bool:
 
 
 def _below_bounds(group: Mapping[str, Measurement]) -> Iterator[str]:
-    """Plans that cost less than some method says any does; each beside the highest such bound."""
+    """Plans that cost less than a lower bound of some method; each with the highest such bound."""
     for plan in group.values():
         bounds = [(each.lower_bound, each) for each in group.values()]
         bounds += [(each.randomised, each) for each in group.values() if each.randomised is not None]
@@ -107,7 +107,7 @@ def _different_optima(group: Mapping[str, Measurement]) -> Iterator[str]:
 
 
 def _denied(group: Mapping[str, Measurement]) -> Iterator[str]:
-    """Plans where some method says that there are none."""
+    """Plans for problems that some method reports as infeasible."""
     found = [each for each in group.values() if each.upper_bound < inf or each.randomised is not None]
     for each in group.values():
         if each.status == "infeasible" and found:
@@ -167,7 +167,7 @@ def ratio(ours: Measurement | None, measurement: Measurement) -> str:
 
 
 def _figure(value: float) -> str:
-    """Two digits say enough about a time.
+    """Two digits are enough for a time.
 
     >>> _figure(0.0123), _figure(3.14159), _figure(1234.5)
     ('0.012', '3.1', '1,234')
@@ -428,7 +428,7 @@ def comparison_html(measurements: Sequence[Measurement], name: str) -> str:
 
 
 def comparison_data(measurements: Sequence[Measurement]) -> dict[str, Any]:
-    """What the page's scripts draw; infinities are nothing."""
+    """The data that the page's scripts draw; infinities are null."""
     groups = by_instance(measurements)
     names = list(dict.fromkeys(each.solver for each in measurements))
     return {

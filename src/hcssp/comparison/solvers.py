@@ -1,4 +1,4 @@
-"""What is compared: our methods, and other tools where they are installed.
+"""The compared solvers: the methods of hcssp, and other tools if they are installed.
 
 A solver is given a problem and a time limit, and answers with a :class:`Claim`. What it claims is
 judged afterwards; the plans of our own methods have been evaluated by code that no solver uses.
@@ -62,7 +62,7 @@ CLAIMED = "claimed by a results file, not measured by this run"
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one solver did on one problem.
+    """The result of one solver on one problem.
 
     Attributes
     ----------

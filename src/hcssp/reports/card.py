@@ -1,4 +1,4 @@
-"""What a notebook shows in place of an answer: the page in a frame, or a card with one small table.
+"""Notebook displays of results: the page in a frame, or a card with one small table.
 
 Plans, curves and sweeps have a page; it stands in an ``<iframe srcdoc=...>`` that needs no network and no
 other file. Every other answer has a card, which takes its colours from the notebook. All texts are escaped:
@@ -112,7 +112,7 @@ def framed(document: str, summary: str, more_style: str = "") -> str:
 
 @singledispatch
 def html(result: Card) -> str:
-    """What a notebook shows of a result: its page in a frame, or a card."""
+    """The notebook display of a result: its page in a frame, or a card."""
     raise TypeError(f"there is no card of {type(result).__name__}")
 
 
@@ -137,7 +137,7 @@ def plan_html(plan: Plan) -> str:
 
 @html.register
 def problem_html(problem: CSSP | HCSSP) -> str:
-    """A problem: its size, and what is wanted of its costs."""
+    """A problem: its size, its objective and its bounds."""
     procedure = problem.procedure
     states = sum(activity.cssp.num_states for activity in procedure.activities)
     if isinstance(problem, CSSP):
@@ -153,7 +153,7 @@ def problem_html(problem: CSSP | HCSSP) -> str:
 
 
 def _wanted(problem: HCSSP, aim: Aim) -> list[tuple[Measure, str]]:
-    """Each cost, and what is wanted of it: the aim first, then the bounds."""
+    """Each cost with its objective or bound; the objective first."""
     bounds = {each.name: each.at_most for each in problem.constraints}
     found = [(Measure.of(problem, aim.name), "maximised" if aim.greatest else "minimised")]
     for name in aim.others:
@@ -248,7 +248,7 @@ def _share(share: float) -> str:
 
 @html.register
 def reasons_html(reasons: Reasons) -> str:
-    """What each alternative would cost if it were taken once, and what is proven if it were always taken."""
+    """The cost of each alternative if it is taken once, and the proven bound if it is always taken."""
     aim, plans = Aim.of(reasons.plan.problem), [reasons.plan, *(each.best for each in reasons.alternatives)]
     (head, *rows), notes = reasons_table(reasons)
     head = ["taken once", *head[1:], f"taken always: proven not {'above' if aim.greatest else 'below'}"]

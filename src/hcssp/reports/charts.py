@@ -76,7 +76,7 @@ def require_matplotlib() -> None:
     Raises
     ------
     MissingDependency
-        If it is not installed; the message says how to.
+        If it is not installed; the message has the command.
     """
     try:
         import matplotlib.figure  # noqa: F401
@@ -219,9 +219,9 @@ class JudgedCurve:
     Attributes
     ----------
     aim
-        What is wanted.
+        The objective.
     name
-        What it is called, with its unit.
+        Its name, with its unit.
     breakpoints
         As of the curve, with the values of what is wanted.
     """
@@ -241,12 +241,12 @@ class JudgedCurve:
 
     @property
     def best(self) -> str:
-        """What is drawn, as a text: ``least expected time``."""
+        """The drawn quantity, as a text: ``least expected time``."""
         return f"{'greatest' if self.aim.greatest else 'least'} expected {self.name}"
 
     @property
     def worse(self) -> str:
-        """On which side of what is proven no plan lies."""
+        """The side of the proven bound on which there is no plan."""
         return "above" if self.aim.greatest else "below"
 
     @property
@@ -560,7 +560,7 @@ def draw_trade_off(curve: TradeOff, primary: str | None = None, on: Any = None) 
     curve
         What :func:`hcssp.solving.trade_off.trade_off` found.
     primary
-        What the cost, or the reward, is called, if that is not its name.
+        The displayed name of the cost or the reward, if it is another one.
     on
         An empty figure, or axes.
 
@@ -772,7 +772,7 @@ def _combination(sweep: Sweep, axes: Sequence[SweepAxis], values: Sequence[float
 
 
 def _line(axes: Any, along: SweepAxis, points: list[SweepPoint], label: str, number: int) -> None:
-    """The plans that were found, with whiskers to what is proven."""
+    """The plans that were found, with whiskers to the proven bounds."""
     known = [point for point in points if point.found and isfinite(point.at(along))]
     if not known:
         return

@@ -66,7 +66,7 @@ _EVERY_DIGIT = Context(prec=400)
 
 
 def csv_text(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """Rows as CSV; what is not known, or infinite, is empty."""
+    """Rows as CSV; unknown and infinite values are empty."""
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
     writer.writeheader()
@@ -92,7 +92,7 @@ def rounded(value: float, digits: int = DIGITS) -> str:
     if value == int(value):
         return str(int(value))
     text = f"{value:.{_decimals(value, digits)}f}"
-    # Zeros behind the usual decimals say nothing.
+    # Zeros after the usual decimals carry no information.
     most = len(text) - text.index(".") - 1
     kept = len(text.rstrip("0")) - text.index(".") - 1
     return text[: len(text) - most + max(digits, kept)]
@@ -169,7 +169,7 @@ def between(lower: float, upper: float) -> str:
     digits = 6
     low, high = rounded(lower, digits), rounded(upper, digits)
     if float(low) == float(high):
-        # Trailing zeros say how far a round figure is known.
+        # Trailing zeros show the precision of a round figure.
         return f"of {high if abs(upper - lower) <= _SAME * abs(upper) else max(low, high, key=len)}"
     return f"between {rounded_down(lower, digits)} and {rounded_up(upper, digits)}"
 
@@ -280,7 +280,7 @@ class Measure:
     name
         What to call it, with its unit.
     expected
-        What to call what a plan has of it.
+        The word for a plan's amount of it.
     is_probability
         Whether it is a probability.
     """

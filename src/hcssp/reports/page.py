@@ -52,7 +52,7 @@ def page_html(data: Mapping[str, Any]) -> str:
     Raises
     ------
     ValueError
-        If the data holds a number that JSON does not know.
+        If the data has a number that JSON does not have.
     """
     plan = data["plans"][data["reported"]]
     description = data["problem"]["description"]
@@ -86,14 +86,14 @@ def filled_page(
     texts
         The markup of its places, and the title; what comes from users is escaped.
     data
-        What the scripts show.
+        The data for the scripts.
     styles
         More style than all pages have.
 
     Raises
     ------
     ValueError
-        If the data holds a number that JSON does not know.
+        If the data has a number that JSON does not have.
     """
     folder = files("hcssp.reports") / "page"
     parts = {
@@ -141,7 +141,7 @@ def save_report(
     Parameters
     ----------
     plan
-        What is reported; it must have a policy.
+        The reported plan; it must have a policy.
     path
         Where to write the page.
     vary
@@ -231,7 +231,7 @@ def sweep_html(sweep: Sweep) -> str:
 
 
 def sweep_data(sweep: Sweep) -> dict[str, Any]:
-    """What the page's scripts draw; infinities are nothing."""
+    """The data that the page's scripts draw; infinities are null."""
     return {
         "problem": {
             "name": sweep.problem,

@@ -77,7 +77,7 @@ NOTHING = 1e-12
 
 
 _BEYOND = 5.0
-"""How many times the reported bound the curve goes on to, if a larger bound still helps."""
+"""The largest bound of the curve, as a multiple of the reported bound, if a larger bound still helps."""
 
 
 def varied_constraints(plan: ProcedurePlan, wanted: str | None = None) -> list[str]:
@@ -762,7 +762,7 @@ def page_data(
     Parameters
     ----------
     plan
-        What is reported; it must have a policy.
+        The reported plan; it must have a policy.
     curves
         The trade-off curves that were drawn, each of another bound; the first is shown first.
     runs, samples, seed, sensitive
@@ -786,7 +786,7 @@ def page_data(
     worlds = _worlds(solved.problem)
     writer = PlanWriter(identity, worlds, runs, samples, seed, sensitive)
     for curve in curves:
-        # What is proven of the plan does not depend on the bound that is varied.
+        # The proof of the plan does not depend on the bound that is varied.
         solved = _with_proofs_of(solved, curve)
     views = [_view_data(writer, solved, curve) for curve in curves or (None,)]
     views[0]["plans"] += map(writer.write, beside)
@@ -835,7 +835,7 @@ def _worlds(problem: HCSSP) -> dict[int, GridWorld | None]:
 def _about(
     problem: HCSSP, worlds: Mapping[int, GridWorld | None], identity: str, left_out: Collection[int]
 ) -> dict[str, Any]:
-    """What a page shows of the problem itself."""
+    """The data of the problem for a page."""
     graph, uses = levels_data(problem)
     return {
         "format": FORMAT,

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 def what_is_wanted(problem: HCSSP) -> str:
-    """What is minimised or maximised, in a few words."""
+    """The objective, as a short text."""
     aim = Aim.of(problem)
     return f"{'greatest' if aim.greatest else 'least'} expected {problem.called(aim.name)}"
 
@@ -68,7 +68,7 @@ def what_it_costs(problem: HCSSP, costs: Mapping[str, float]) -> str:
 
 
 def what_is_proven(plan: Plan) -> str:
-    """What a terminal prints of the proof, as one text; what the plan's file claims if nothing is proven."""
+    """The proof as printed on a terminal, as one text; the claim of the plan's file if nothing is proven."""
     if not isfinite(plan.lower_bound) and (claimed := what_is_claimed(plan)):
         return claimed
     return f"{proof_heading(plan)}: {'; '.join(each.rstrip('.') for each in proven_lines(plan))}."
@@ -80,7 +80,7 @@ def proof_heading(plan: Plan) -> str:
 
 
 def what_is_claimed(plan: Plan) -> str:
-    """What the plan's file says was proven, as what it is: a claim. Nothing if it says nothing."""
+    """The interval in the plan's file, stated as a claim; empty if there is none."""
     claim, problem = plan.claim, plan.problem.procedure
     if claim is None or not isfinite(claim.lower_bound):
         return ""
@@ -229,7 +229,7 @@ def what_more_would_save(problem: HCSSP, prices: Mapping[str, float] | None) -> 
 
 
 def in_brief(plan: ProcedurePlan) -> str:
-    """The plan and what is proven about it in one line, for a title."""
+    """The plan and its proof in one line, for a title."""
     problem, costs = plan.problem, {name: plan.cost(name) for name in plan.costs.cost_names}
     aim = Aim.of(problem)
     figures = [f"expected {problem.called(aim.name)} {rounded(aim.value(costs))}"]
@@ -665,7 +665,7 @@ def plan_in_words(plan: Plan, style: Style | None = None, name: str = "") -> str
 
 
 def plan_blocks(plan: Plan, style: Style) -> list[str]:
-    """What the plan does: its choices and its activities, or the actions of a single problem."""
+    """The decisions of the plan: its choices and its activities, or the actions of a single problem."""
     if isinstance(plan.problem, CSSP):
         blocks = [style.strong("Actions") + "\n" + _actions(plan)]
     else:
@@ -883,7 +883,7 @@ def bound_lines(plan: ProcedurePlan, *, judged: bool = False) -> str:
 
 
 def proven_lines(plan: Plan) -> list[str]:
-    """What is proven, verified or known about the best plan, a clause each."""
+    """The proven, verified or known facts about the best plan, a clause each."""
     problem = plan.problem.procedure
     aim = Aim.of(problem)
     own, limit = aim.judged(plan.upper_bound), aim.limit(plan.lower_bound)

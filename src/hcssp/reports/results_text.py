@@ -506,7 +506,7 @@ def _measures(reasons: Reasons) -> tuple[Aim, list[Measure]]:
 
 
 def reasons_title(reasons: Reasons) -> str:
-    """What the plan does at a place."""
+    """The decision of the plan at a place."""
     probability = reasons.reach_probability
     is_certain = probability > 1.0 - 1e-12
     reached = "always reached" if is_certain else f"reached with probability {_share(probability)}"

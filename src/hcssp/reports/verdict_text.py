@@ -1,4 +1,4 @@
-"""What was found out about a saved plan or a certificate, for people and for programs.
+"""Verdicts about saved plans and certificates, for people and for programs.
 
 An evaluated plan (``hcssp evaluate``), a checked certificate (``hcssp check``), and one that was written
 (``hcssp solve --certificate``).
@@ -83,7 +83,7 @@ def evaluation_in_words(title: str, plan: ProcedurePlan, style: Style) -> str:
 
 
 def _claims(plan: ProcedurePlan) -> str:
-    """What the file says about these bounds, beside what is true."""
+    """The claims of the file about these bounds, next to the true figures."""
     aim, claim = Aim.of(plan.problem), plan.claim or FileClaim()
     lines = []
     if isfinite(claim.upper_bound):
@@ -123,7 +123,7 @@ def _costs(problem: HCSSP, verdict: Verdict) -> dict[str, float]:
 def check_document(
     problem: HCSSP, certificate: Certificate, verdict: Verdict | str, exact: bool
 ) -> dict[str, Any]:
-    """What ``hcssp check --json`` prints; `verdict` is what is verified, or why nothing is."""
+    """The JSON of ``hcssp check --json``; `verdict` is the verified claim, or the reason for a refusal."""
     answer = {
         "bounds": {constraint.name: plain(constraint.at_most) for constraint in problem.constraints},
         "arithmetic": "integers" if exact else "double precision and integers",
@@ -194,7 +194,7 @@ def check_in_words(
 
 
 def certificate_document(path: Path, interval: tuple[float, float] | None) -> dict[str, Any] | None:
-    """Where a certificate was written and what it proves; None if there is none."""
+    """The file of a certificate and its claim; None if there is none."""
     if interval is None:
         return None
     lower, upper = interval

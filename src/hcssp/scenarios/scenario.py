@@ -1,4 +1,4 @@
-"""Built-in problems by name, and what one is: a function with parameters, described without calling it."""
+"""Built-in problems by name. Each is a function with parameters, described without calling it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Scenario:
     Attributes
     ----------
     name, description
-        What people call it, and what it is, in a line.
+        The name, and a description in one line.
     build
         Builds the problem. Its first argument multiplies every length; parameters that are set are keywords.
     parameters
@@ -135,7 +135,7 @@ def register(made: Scenario) -> None:
 
 
 class Range(NamedTuple):
-    """What a parameter of a function means, and between what it must lie: ``Annotated[int, Range(...)]``."""
+    """The meaning and the range of a parameter of a function: ``Annotated[int, Range(...)]``."""
 
     meaning: str
     least: float = -inf

@@ -150,7 +150,7 @@ class Balance:
         return csr_array((matrix.data, matrix.indices, pointers), shape=(self.num_live, self.num_live))
 
     def reduced_costs(self, row_costs: FloatArray, values: FloatArray) -> FloatArray:
-        """``row_costs - B @ values``: what each row costs more than its state's value says."""
+        """``row_costs - B @ values``: the reduced cost of each row."""
         reduced: FloatArray = row_costs - self.matrix @ values
         return reduced
 
@@ -180,7 +180,7 @@ class Balance:
     @staticmethod
     def _lines(rows: IntArray, places: IntArray, entries: FloatArray) -> tuple[IntArray, FloatArray]:
         """The lines `rows` of the padded arrays; numpy takes whole lines far quicker than it indexes them."""
-        # They are kept narrow, and what is looked at is widened once, not by everything that is done with it.
+        # They are stored with few bits, and the used part is converted once.
         return places.take(rows, axis=0).astype(np.intp, copy=False), entries.take(rows, axis=0)
 
     def row_times(self, weights: FloatArray, rows: IntArray) -> FloatArray:
@@ -296,7 +296,7 @@ class _Entries:
 
 
 def balance_matrix(problem: CSSP) -> SparseMatrix:
-    """The flow-balance matrix step by step, not from departure to departure: what linear programs want.
+    """The flow-balance matrix step by step, not from departure to departure, for linear programs.
 
     CSR, a row for each row of the problem, a column for each live state.
 

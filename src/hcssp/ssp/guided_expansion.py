@@ -158,7 +158,7 @@ class GuidedExpansion:
         return self._row_cost.view
 
     def trial(self, least_probability: float) -> int:
-        """Follow the greedy policy from the start, expand what it enters, and back up in reverse order.
+        """Follow the greedy policy from the start, expand the entered states, and back up in reverse order.
 
         Parameters
         ----------
@@ -193,7 +193,7 @@ class GuidedExpansion:
         """Expand every state that a policy reaches that is greedy in the states of the last trial.
 
         In all other states, which are rarely visited, it returns there in as few steps as possible: it then
-        needs fewer states than the greedy policy. False if it still needs too many, and is given up.
+        needs fewer states than the greedy policy. False if it still needs too many.
         """
         expansion, parameters = self.expansion, self._parameters
         on_trial = np.flatnonzero(self._on_trial)

@@ -71,7 +71,7 @@ class System(Protocol):
         """
 
     def release(self) -> None:
-        """Give back the memory of what is quickly made again; answers stay the same."""
+        """Free the memory of quickly computed data; answers stay the same."""
 
 
 def require_proper(balance: Balance, rows: IntArray) -> None:
@@ -249,7 +249,7 @@ class PolicySystem:
         return None
 
     def _columns_of(self, states: IntArray) -> FloatArray:
-        """``A_0^{-1} E_states``, solving only for what is not kept yet."""
+        """``A_0^{-1} E_states``, solving only for columns that are not stored yet."""
         wanted = states.tolist()
         missing = [state for state in wanted if state not in self._slots]
         if len(self._slots) + len(missing) > self._capacity:
@@ -311,7 +311,7 @@ class DenseSystem(PolicySystem):
         return self._costs[rows]
 
     def _factorise(self, rows: IntArray) -> DenseFactors:
-        # The transpose of what lies row by row lies column by column, as LAPACK wants it.
+        # The transpose of a row-major array is column-major, as LAPACK needs it.
         lu, pivots, singular = dgetrf(self._matrix[rows].T, overwrite_a=True)
         if singular:
             raise RuntimeError("the system is singular")

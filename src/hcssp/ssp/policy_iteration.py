@@ -249,7 +249,7 @@ class PolicyIteration:
         return ScalarOptimum(rows, values, costs, proof.bound, dead, proof)
 
     def _evaluate(self, problem: ScalarProblem, rows: IntArray, values: FloatArray) -> tuple[Estimate, bool]:
-        """What the values of the policy `rows` say, and whether their residual is mere rounding.
+        """The estimate of the policy `rows`, and whether its residual is mere rounding.
 
         Raises
         ------
@@ -267,9 +267,9 @@ class PolicyIteration:
         return problem.estimate(value, reduced), is_exact
 
     def _sweep(self, problem: ScalarProblem, estimate: Estimate, improvable: BoolArray) -> Estimate:
-        """What is left to improve after Bellman sweeps; the same estimate if too few states improve for any.
+        """The estimate after Bellman sweeps; the same estimate if too few states improve.
 
-        Where every sweep lowers the values, a policy that is best for them costs less than they say.
+        If every sweep lowers the values, the greedy policy costs less than the values.
         """
         count, sweeps = np.count_nonzero(improvable), 0
         while count / self.balance.num_live > self._sweep_share and sweeps < self._most_sweeps:

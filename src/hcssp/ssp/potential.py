@@ -205,7 +205,7 @@ class Certifier:
             # than the error of the differences.
             level = potential[self._row_state[self._moving]]
             error = error + 2.0 * ROUNDINGS * self._sums(self._probabilities) * level
-            # What a division will cover is not missing.
+            # The part that a division covers is not missing.
             covered = 0.5 * SCALING_LOSS * row_costs[self._moving]
             lacking[self._moving] = np.where(falls, 2.0 * margin * error - slack - covered, -slack)
             return lacking
@@ -226,7 +226,7 @@ class Certifier:
     def surcharges(
         self, row_costs: FloatArray, certificate: Certificate, forbidden: BoolArray | None = None
     ) -> FloatArray:
-        """What each row certainly adds to the bound whenever it is taken; ``inf`` where it is forbidden."""
+        """A lower bound on each row's contribution whenever it is taken; ``inf`` where it is forbidden."""
         share = certificate.share
         slack = self.slack(row_costs, certificate.values, forbidden) + share * row_costs
         return np.maximum(slack / (1.0 + share) * (1.0 - 4.0 * ROUNDINGS), 0.0)
@@ -234,7 +234,7 @@ class Certifier:
     def slack(
         self, row_costs: FloatArray, potential: FloatArray, forbidden: BoolArray | None = None
     ) -> FloatArray:
-        """For each row a number not above what the inequality leaves open; ``inf`` where it is forbidden."""
+        """For each row a lower bound on the slack of its inequality; ``inf`` where it is forbidden."""
         certain = row_costs.copy()
         if len(self._moving):
             differences, slack, error = self._terms(row_costs[self._moving], np.append(potential, 0.0))

@@ -137,7 +137,7 @@ class Restoration:
         self, rows: Rows, values: FloatArray, missing: Missing, parameters: RestorationParameters
     ) -> None:
         self._missing, self._step_row, self._probabilities = missing, rows.step_row, rows.probabilities
-        # Goals may have any value, which says nothing about the others.
+        # Goals may have any value, independently of the others.
         scale = float(np.max(np.abs(values), where=~rows.goals, initial=0.0))
         self._tolerance = parameters.tight * scale
         free = rows.allowed & (np.abs(rows.costs) <= parameters.free * scale)
@@ -163,7 +163,7 @@ class Restoration:
         return values
 
     def solve(self, margin: float = 1.0, *, raises: bool = False) -> bool:
-        """Subtract what is missing as often as an almost tight policy takes a row; says whether it could."""
+        """Subtract the deficit as often as an almost tight policy takes a row; return whether it could."""
         missing = np.where(self._open, self._missing(self.values, margin), -np.inf)
         chosen = self._policy(missing)
         groups = np.flatnonzero(chosen >= 0)

@@ -1,7 +1,7 @@
 r"""A scalar problem: one problem under given weights of its costs, within a region of policies.
 
-A value for each live state gives every row a *reduced cost*, what the row costs more than its state's value
-says. The reduced costs say where a policy can be improved, and how much of the value is a proven bound, see
+A value for each live state gives every row a *reduced cost*: the cost of the row minus the value of its
+state. The reduced costs show where a policy can be improved, and how much of the value is a proven bound, see
 :mod:`hcssp.ssp.potential`.
 
 A :class:`Region` is the set of policies that avoid some forbidden rows.
@@ -34,7 +34,7 @@ are only roughly right could make the cycle look like a gain, so nothing is swep
 
 
 class Estimate(NamedTuple):
-    """A value for each live state, and what it says about the rows.
+    """A value for each live state, and the reduced costs of the rows.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class ScalarProblem:
         return self.least_cost > FREE_COST * self.largest_cost
 
     def estimate(self, value: FloatArray, reduced: FloatArray | None = None) -> Estimate:
-        """What a `value` for each live state says.
+        """The reduced costs under a `value` for each live state.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class ScalarProblem:
         Parameters
         ----------
         estimate
-            The values, and what they say.
+            The values and their reduced costs.
         precision
             The share of the bound that may be lost where that saves work.
         """
@@ -143,14 +143,14 @@ class ScalarProblem:
 
 
 def tie(value: FloatArray) -> FloatArray:
-    """What a state's rows may differ by and still count as equally good."""
+    """The largest difference of the rows of a state that still counts as a tie."""
     size = np.abs(value)
     tolerance: FloatArray = SWITCH_TOLERANCE * size + ROUNDING_SHARE * float(np.max(size, initial=0.0))
     return tolerance
 
 
 def tie_of(value: float) -> float:
-    """What the rows of a single state may differ by and still count as equally good."""
+    """The largest difference of the rows of a single state that still counts as a tie."""
     return (SWITCH_TOLERANCE + ROUNDING_SHARE) * abs(value)
 
 

@@ -41,7 +41,7 @@ def aircraft(
     Raises
     ------
     InvalidProblem
-        If a parameter is set to what it cannot be.
+        If a parameter has a value that is not allowed.
     """
     changes = drift + growth + decay
     if changes > 1.0:

@@ -4,8 +4,8 @@ A robot crosses a campus, one building after the other. It goes through a buildi
 or around it across the yard. Inside it goes down floor by floor, across them or by the lift, which may be
 slow. On a floor it goes through the western rooms, between which doors may be locked, or the eastern ones,
 where more burns. Every step takes time; fires do damage, smoke is breathed, and rides cost energy. There are
-few floor plans and many floors: every floor has choices of its own, but what is known about a room is known
-about all that are alike.
+few floor plans and many floors: every floor has separate choices, but results for a room are used for all
+identical rooms.
 
 >>> print(str(campus()).partition("\nconstraint")[0])
 procedure: 3 events, 6 activities, 3 constraints; minimise time
@@ -41,7 +41,7 @@ from hcssp.scenarios.scenario import Mission, Range, Scenario, Size, parameters_
 
 COSTS = ("time", "damage", "smoke", "energy")
 COUNTED = dict.fromkeys(COSTS[1:], inf)
-"""What is around a procedure can count all of its costs."""
+"""Outer constraints can count all costs of a procedure."""
 DEFAULT_DAMAGE = 20.0
 """The damage allowed if nothing is said."""
 
@@ -207,7 +207,7 @@ def campus(
     Parameters
     ----------
     damage, smoke, energy
-        What is allowed of each, in expectation over the whole way.
+        The bound on each expected sum over the whole way.
     parameters
         Those of :class:`Campus`: how many of what, how large, and how probable.
 

@@ -58,7 +58,7 @@ def delivery(
     Raises
     ------
     InvalidProblem
-        If a parameter is set to what it cannot be.
+        If a parameter has a value that is not allowed.
     """
     rooms = {"to the ridge": (0, 0), "to the customer": (width + 1, 0)}
     plan = ProcedureBuilder(*ABOUT, rooms)

@@ -1,7 +1,7 @@
-"""Elevators: people wait on floors, say only inside where they want to go, and energy is limited.
+"""Elevators: people wait on floors, their destinations are known only inside, and energy is limited.
 
 In every rush hour some people wait, each on a floor. A lift moves floor by floor, gently or fast, stops to
-let people in and out, and learns only then where they want to go: back to the ground floor more often than to
+let people in and out. Only then it learns their destinations: the ground floor more often than
 any other. Before each rush hour the house decides whether one lift runs or two, whose motors cost energy as
 long as they run. Person-minutes of waiting and riding are minimised; the energy of the whole day is bounded.
 """
@@ -54,7 +54,7 @@ def elevators(
     Raises
     ------
     InvalidProblem
-        If a parameter is set to what it cannot be.
+        If a parameter has a value that is not allowed.
     """
     plan = Mission(*ABOUT)
     events = [plan.add_event(f"rush-{number}") for number in range(1, rushes + 1)]
@@ -129,7 +129,7 @@ class _Rush:
         return {WAITING: unhappy / self._lifts, ENERGY: _IDLE + moving}
 
     def _wanted(self, here: int) -> list[tuple[int, float]]:
-        """Where somebody who gets in here wants to go."""
+        """The destination of a person who enters here."""
         others = [floor for floor in range(1, self._floors) if floor != here]
         if here == 0:
             return [(floor, 1.0 / len(others)) for floor in others]

@@ -59,7 +59,7 @@ def patient(
     Raises
     ------
     InvalidProblem
-        If a parameter is set to what it cannot be.
+        If a parameter has a value that is not allowed.
     """
     plan = Mission(*ABOUT)
     begin, again = plan.add_event("diagnosis"), plan.add_event("resistant")

@@ -42,7 +42,7 @@ def random_cssp(
     Raises
     ------
     InvalidProblem
-        If a parameter is set to what it cannot be.
+        If a parameter has a value that is not allowed.
     """
     drawn = _activity(np.random.default_rng(seed), states, actions, branching, constraints)
     bounds = _bounds(drawn, tightness)
@@ -74,7 +74,7 @@ def random_procedure(
     Raises
     ------
     InvalidProblem
-        If a parameter is set to what it cannot be.
+        If a parameter has a value that is not allowed.
     """
     rng = np.random.default_rng(seed)
     plan = Mission(*ABOUT)

@@ -79,7 +79,7 @@ def routing(
     Raises
     ------
     InvalidProblem
-        If a parameter is set to what it cannot be.
+        If a parameter has a value that is not allowed.
     """
     plan = ProcedureBuilder(*ABOUT)
     entered = [plan.add_event(f"basin-{number + 1}") for number in range(basins)]
@@ -214,7 +214,7 @@ class MovingGrid:
         The probability that arriving in a cell in a mode ends in an exit, by its name: ``[cell, mode]``,
         with cells as in ``world.cells``.
     wait
-        What it costs to stay for a step, by name.
+        The costs of staying for a step, by name.
     """
 
     world: GridWorld

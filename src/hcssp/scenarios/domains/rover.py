@@ -3,7 +3,7 @@
 The rover drives from stop to stop across one map, whose rocks, sand and slopes are random. Sand costs
 energy, slopes are a risk, and every move may slip to a side; in a dust storm, which may come up before a
 drive, it slips more. At a stop the rover drills for a sample, scans the ground or drives on. Drilling may
-fail, and then it may be tried again, as often as the plan wants: the procedure leads in circles. Hours are
+fail, and then it may be repeated any number of times: the procedure has cycles. Hours are
 minimised; the energy, the risk and the science that is missed are bounded.
 """
 
@@ -52,7 +52,7 @@ def rover(
     Raises
     ------
     InvalidProblem
-        If a parameter is set to what it cannot be.
+        If a parameter has a value that is not allowed.
     """
     ground = _Ground(width, height, seed, stops)
     plan = Mission(*ABOUT, {MAP: (0, 0)})
@@ -138,7 +138,7 @@ class _Ground:
 
 
 def _science(hours: float, energy: float, missed: float) -> CSSP:
-    """What is done at a stop: carefully, or in haste, which costs more energy."""
+    """The work at a stop: careful, or fast, which costs more energy."""
     ways = {"carefully": {HOURS: hours, ENERGY: energy, MISSED: missed}}
     if hours > 0.0:
         ways["in haste"] = {HOURS: hours / 2, ENERGY: 2.0 * energy, MISSED: missed}

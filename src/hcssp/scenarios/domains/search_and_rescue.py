@@ -66,7 +66,7 @@ def search_and_rescue(
     Raises
     ------
     InvalidProblem
-        If a parameter is set to what it cannot be.
+        If a parameter has a value that is not allowed.
     """
     plan = Mission(*ABOUT, {f"area {number + 1}": (number * (width + 1), 0) for number in range(areas)})
     entrances = [plan.add_event(f"area-{number}") for number in range(1, areas + 1)]
