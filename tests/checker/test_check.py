@@ -10,7 +10,7 @@ import pytest
 
 from hcssp.checker import Certificate, Verdict, check
 from hcssp.checker.arithmetic import GRAIN, grains
-from hcssp.checker.checking import Evidence, leaf_regions
+from hcssp.checker.checking import Verifier, leaf_regions
 from hcssp.checker.format import Potential, Statement
 from hcssp.checker.layout import Layout
 from hcssp.cssp.arrays import decimal
@@ -520,7 +520,7 @@ def test_what_choices_cost_counts_at_their_price(seed: int) -> None:
     """A choice with limits of its own costs something: its gain is that of the definition."""
     _, problem = random_limits(seed)
     layout = Layout(problem)
-    evidence = Evidence(layout, (), np.zeros(0, dtype=np.int64))
+    verifier = Verifier(layout, (), np.zeros(0, dtype=np.int64))
     rng = np.random.default_rng(seed)
     events = rng.random(layout.flattening.num_event_states).tolist()
     prices = rng.random(1 + len(problem.constraints)).tolist()
@@ -534,7 +534,7 @@ def test_what_choices_cost_counts_at_their_price(seed: int) -> None:
             after = min((Fraction(events[to]) for to in ends), default=Fraction(0))
             exact += probability * (after - Fraction(events[state]) + paid)
         nothing: list[Any] = [[] for _ in layout.blocks]
-        told = evidence.gain(row, list(map(grains, events)), nothing, list(map(grains, prices)))
+        told = verifier.gain(row, list(map(grains, events)), nothing, list(map(grains, prices)))
         assert Fraction(told) == exact * 2**GRAIN
         compared += any(amount not in (0, 1) for _, amount in costs)
     assert compared

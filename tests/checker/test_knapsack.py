@@ -16,7 +16,7 @@ import pytest
 from brute_force_procedures import brute_force
 from hcssp.checker import Certificate, check
 from hcssp.checker.arithmetic import knapsack_is_empty
-from hcssp.checker.checking import Evidence
+from hcssp.checker.checking import Verifier
 from hcssp.checker.format import Potential, Statement
 from hcssp.checker.layout import Layout
 from hcssp.contract.progress import Gap
@@ -123,26 +123,26 @@ def test_too_many_ways_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not knapsack_is_empty(6, 5, options)
 
 
-def evidence_of(problem: HCSSP) -> Evidence:
-    return Evidence(Layout(problem), (), np.zeros(0, dtype=np.int64))
+def verifier_of(problem: HCSSP) -> Verifier:
+    return Verifier(Layout(problem), (), np.zeros(0, dtype=np.int64))
 
 
 @pytest.mark.parametrize("back", [0.0, 0.3, 0.99, 1.0 - 2.0**-20])
 def test_visits_are_counted_from_below(back: float) -> None:
     problem = steps([step([(1.0, 1.0)])] * 3, 5.0, [1.0, 0.3, 1.0], back)
-    evidence = evidence_of(problem)
-    visits = certain_visits(evidence.layout, evidence.layout.never)
+    verifier = verifier_of(problem)
+    visits = certain_visits(verifier.layout, verifier.layout.never)
     true = [1 / (1 - decimal(back))] * 3 + [Fraction(1)]
     assert all(least <= most for least, most in zip(visits, true, strict=True))
     assert visits == pytest.approx([float(each) for each in true], rel=1e-7)
-    begun = evidence.begun("here", visits, evidence.layout.never)
+    begun = verifier.begun("here", visits, verifier.layout.never)
     assert [sum(float(times) for _, times in begun[run]) for run in range(3)] == pytest.approx(
         [visits[0], 0.3 * visits[1], (1.0 - back) * visits[2]]
     )
     for state in range(3):
         more = tuple(times * (1.0 + 1e-6 * (place == state)) for place, times in enumerate(visits))
         with pytest.raises(NotProven, match=f"here: event state {state} may be visited less than"):
-            evidence.begun("here", more, evidence.layout.never)
+            verifier.begun("here", more, verifier.layout.never)
 
 
 def test_visits_of_a_way_that_is_not_the_only_one_are_not_counted() -> None:
@@ -154,14 +154,14 @@ def test_visits_of_a_way_that_is_not_the_only_one_are_not_counted() -> None:
         plan.add_choice(event, "go", to=[Outcome(1.0, out, runs=run)])
     plan.add_constraint("damage", at_most=1.0, counts=dict.fromkeys(runs, "damage"))
     problem = plan.build(start=start, end=out)
-    evidence = evidence_of(problem)
-    assert certain_visits(evidence.layout, evidence.layout.never) == (1.0, 0.0, 0.0, 0.0)
+    verifier = verifier_of(problem)
+    assert certain_visits(verifier.layout, verifier.layout.never) == (1.0, 0.0, 0.0, 0.0)
     with pytest.raises(NotProven, match="event state 1 may be visited less"):
-        evidence.begun("here", (1.0, 1.0, 0.0, 0.0), evidence.layout.never)
+        verifier.begun("here", (1.0, 1.0, 0.0, 0.0), verifier.layout.never)
     # If one choice is forbidden, the other one is certain.
-    forbidden = evidence.layout.never.copy()
+    forbidden = verifier.layout.never.copy()
     forbidden[1] = True
-    assert certain_visits(evidence.layout, forbidden) == (1.0, 1.0, 0.0, 1.0)
+    assert certain_visits(verifier.layout, forbidden) == (1.0, 1.0, 0.0, 1.0)
 
 
 def test_going_round_for_ever_is_not_counted() -> None:
@@ -174,14 +174,14 @@ def test_going_round_for_ever_is_not_counted() -> None:
     plan.add_choice(round_, "again", to=[Outcome(1.0, round_, runs=runs[1])])
     plan.add_choice(round_, "leave", to=[Outcome(1.0, out)])
     plan.add_constraint("damage", at_most=1.0, counts=dict.fromkeys(runs, "damage"))
-    evidence = evidence_of(plan.build(start=start, end=out))
-    forbidden = evidence.layout.never.copy()
+    verifier = verifier_of(plan.build(start=start, end=out))
+    forbidden = verifier.layout.never.copy()
     forbidden[[1, 3]] = True
     with pytest.raises(NotProven, match=r"event state 1 may be visited less than 5\.0 times"):
-        evidence.begun("here", (1.0, 5.0, 1.0), forbidden)
+        verifier.begun("here", (1.0, 5.0, 1.0), forbidden)
     for wrong in (-1.0, np.nan):
         with pytest.raises((NotProven, ValueError)):
-            evidence.begun("here", (wrong, 0.0, 0.0), forbidden)
+            verifier.begun("here", (wrong, 0.0, 0.0), forbidden)
 
 
 # Three rooms: 1 and damage 1, or 2 and none; the second one is a little dearer and does a little more damage.

@@ -186,7 +186,7 @@ def test_a_rest_with_a_battery(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert main(["robust", problem, plan, "--quiet", "--most", "50"]) in (0, 1)
     told = capsys.readouterr().out
     assert "  windy: 0.25\n" in told
-    assert "the 25% of reaching wait here from ready, look\n" in told
+    assert "probability 25% of reaching wait here from ready, look\n" in told
     assert ", battery" not in told
 
 

@@ -134,7 +134,7 @@ def test_a_report_says_verified_or_claimed(folder: Path, capsys: pytest.CaptureF
     assert "claimed, not checked" in shown["brief"]
     assert shown["words"][1].startswith("The plan's file claims that no deterministic plan")
     assert page_of(page)["historyWord"] == "claimed"
-    assert page_of(page)["stopped"].startswith("The file says that the search (method exact) ended")
+    assert page_of(page)["stopped"].startswith("According to the file, the search (method exact) ended")
 
     answer = told(capsys, *arguments, "--certificate", folder / "proof.cert")
     assert answer["status"] == "optimal"

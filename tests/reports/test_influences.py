@@ -37,7 +37,7 @@ def test_of_a_probability_a_change_is_told_in_percent(plan: Plan) -> None:
     (strongest, *_) = robustness(plan.problem, plan.policy, 0.0, most=1).influences[2]
     told = influence_in_words(strongest, Measure.of(plan.as_procedure().problem, "locked out"))
     # The odds of a locked door: one percent more of 20% is 0.2%.
-    assert told.startswith(("+0.2%  the 20% of reaching", "-0.8%  the 80% of reaching"))
+    assert told.startswith(("+0.2%  probability 20% of reaching", "-0.8%  probability 80% of reaching"))
 
 
 def test_units_are_told_by_robust_and_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

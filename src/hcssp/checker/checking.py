@@ -51,20 +51,20 @@ def check(problem: CSSP | HCSSP, certificate: Certificate, *, exact: bool = Fals
     try:
         certificate = plain(certificate)
         layout = Layout(problem, certificate.same, certificate.dominated)
-        evidence = Evidence(layout, certificate.potentials, certificate.plan, certificate.extra)
-        num_exact = sum(evidence.check_potential(n, exact) for n in range(len(certificate.potentials)))
+        verifier = Verifier(layout, certificate.potentials, certificate.plan, certificate.extra)
+        num_exact = sum(verifier.check_potential(n, exact) for n in range(len(certificate.potentials)))
         lower, randomised = inf, len(certificate.leaves) == 1
         regions = leaf_regions(certificate.tree, layout.flattening.row_start, layout.never)
         for number, ((index, bound), region) in enumerate(zip(certificate.leaves, regions, strict=True)):
             statement = None if index is None else certificate.statements[index]
-            proven = evidence.bound(f"leaf {number}", statement, region, bound)
+            proven = verifier.bound(f"leaf {number}", statement, region, bound)
             randomised &= statement is None or not statement.parts
             if proven is not None and bound < inf and proven < Fraction(bound) and layout.unit:
                 proven, randomised = ceil(proven / layout.unit) * layout.unit, False
             if proven is not None and (bound == inf or proven < Fraction(bound)):
                 raise NotProven(f"leaf {number}: it claims {bound}, but {float(proven)!r} is proven")
             lower = lower if proven is None else min(lower, bound)
-        costs = plan_costs(evidence, certificate) if len(certificate.plan) else ()
+        costs = plan_costs(verifier, certificate) if len(certificate.plan) else ()
     except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
         raise InvalidCertificate(f"its numbers or sizes do not fit the problem: {error}") from error
     if not costs and certificate.upper_bound != inf:
@@ -85,7 +85,7 @@ def plain(given: Any) -> Any:
     return given if given is None else int(given) if isinstance(given, Integral) else float(given)
 
 
-class Evidence:
+class Verifier:
     """Stored potentials beside a problem: whether they are feasible, and what follows from statements."""
 
     def __init__(self, layout: Layout, potentials: Sequence[Potential], plan: Any, extra: Extra = ()) -> None:
@@ -261,25 +261,25 @@ def leaf_regions(tree: Sequence[int], row_start: IntArray, whole: BoolArray) -> 
         raise ValueError(f"the tree lacks {len(waiting)} leaves")
 
 
-def plan_costs(evidence: Evidence, certificate: Certificate) -> tuple[Fraction, ...]:
+def plan_costs(verifier: Verifier, certificate: Certificate) -> tuple[Fraction, ...]:
     """Upper bounds on the plan's costs, if it ends, keeps its bounds and costs no more than claimed."""
-    plan, flat, end = evidence.plan, evidence.layout.flat, evidence.flattening.end
+    plan, flat, end = verifier.plan, verifier.layout.flat, verifier.flattening.end
     goes, ranks = plan >= 0, np.asarray(certificate.ranks)
     if not np.array_equal(flat.row_state[rows := plan[goes]], np.flatnonzero(goes)):
         raise NotProven("the plan: it takes a row in a state that does not have it")
-    rows = np.append(rows, [row for shares in evidence.mixed.values() for row in shares]).astype(np.int64)
+    rows = np.append(rows, [row for shares in verifier.mixed.values() for row in shares]).astype(np.int64)
     entries, begins = joined_spans(flat.pointers[rows], np.diff(flat.pointers)[rows])
     after, nearest = flat.successors[entries], np.full(len(goes), np.inf)
     np.minimum.at(nearest, flat.row_state[rows], np.minimum.reduceat(ranks[after], begins))
     # Wherever it goes, it may go on to a state of smaller rank, or it is at the end.
     nearer, goes[end] = (nearest < ranks)[goes], True
-    if not (goes[evidence.flattening.start] and goes[after].all() and nearer.all()):
+    if not (goes[verifier.flattening.start] and goes[after].all() and nearer.all()):
         raise NotProven("the plan: it does not reach the end almost surely")
-    limits, costs = [Fraction(certificate.upper_bound), *evidence.layout.most], []
+    limits, costs = [Fraction(certificate.upper_bound), *verifier.layout.most], []
     for cost, (number, limit) in enumerate(zip(certificate.plan_statements, limits, strict=True)):
         weights = [-float(index == cost) for index in range(len(limits))]
         where, statement = f"the plan, cost {cost}", certificate.statements[number]
-        costs.append(-evidence.least(where, statement, weights, evidence.beside_plan))
+        costs.append(-verifier.least(where, statement, weights, verifier.beside_plan))
         if costs[-1] > limit:
             raise NotProven(f"{where}: it may be {float(costs[-1])!r}, above {float(limit)!r}")
     return tuple(costs)

@@ -41,7 +41,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hcssp.checker.arithmetic import grains
-from hcssp.checker.checking import Evidence, leaf_regions
+from hcssp.checker.checking import Verifier, leaf_regions
 from hcssp.checker.format import Certificate, Extra, Part, Potential, Statement, Use
 from hcssp.checker.layout import Layout
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
@@ -187,7 +187,7 @@ class ProofBuilder:
         self._adds_weights = len(self.layout.bounds) > 1 or 0 in counted
         self.potentials = PotentialStore(self.layout)
         self._plan = ProvenPlan()
-        self._evidence = Evidence(self.layout, self.potentials.kept, self._plan.rows)
+        self._verifier = Verifier(self.layout, self.potentials.kept, self._plan.rows)
         self.regions = RegionTree(self.layout, self.layout.never)
 
     def flat_row(self, activity: int, row: int) -> int:
@@ -310,7 +310,7 @@ class ProofBuilder:
             claims.insert(0, self._plan.upper_bound)
         for claim in claims:
             try:
-                self._evidence.bound(f"node {node}", statement, region, claim)
+                self._verifier.bound(f"node {node}", statement, region, claim)
             except NotProven as error:
                 logger.info("a spread proves less than it should: %s", error)
                 continue
@@ -331,7 +331,7 @@ class ProofBuilder:
     def refute_empty(self, node: int) -> bool:
         """Try to prove that no policy of a region reaches the end almost surely; return whether it is so."""
         try:
-            self._evidence.bound("", None, self.region(node), inf)
+            self._verifier.bound("", None, self.region(node), inf)
         except NotProven:
             return False
         self.regions.keep(node, None, inf)
@@ -388,10 +388,10 @@ class ProofBuilder:
         if not self.potentials.is_in_order(draft.uses, limits, region):
             # The checker says what is wrong.
             exact = [grains(weight) for weight in weights]
-            self._evidence.parts(f"node {node}", draft.uses, exact, region)
-        parts = parts_of(self._evidence, draft)
+            self._verifier.parts(f"node {node}", draft.uses, exact, region)
+        parts = parts_of(self._verifier, draft)
         given = () if events is None else tuple(np.array(events, dtype=np.float64).tolist())
-        found = event_values(self._evidence, region, parts, weights, self.potentials.ends, given)
+        found = event_values(self._verifier, region, parts, weights, self.potentials.ends, given)
         if found is None:
             return
         bound = self._bound(node, prices, Fraction(found[self.layout.flattening.start]))
@@ -564,7 +564,7 @@ def proven_plan(
     goes = np.isfinite(remaining[0])
     rows, extra = np.where(goes, rows, NO_ROW), tuple(e for e in extra if goes[layout.flat.row_state[e[0]]])
     potentials: list[Potential] = []
-    evidence = Evidence(layout, potentials, rows, extra)
+    verifier = Verifier(layout, potentials, rows, extra)
     statements: list[Statement] = []
     paid = np.vstack([chain.costs, np.ones(chain.num_rows)])
     if extra:
@@ -578,9 +578,9 @@ def proven_plan(
     for cost in range(len(remaining)):
         if extra:
             size = float(np.abs(paid[cost]).max(initial=0.0)) * exact[-1]
-            statement = _statement_of_mixture(evidence, potentials, cost, exact[cost], size)
+            statement = _statement_of_mixture(verifier, potentials, cost, exact[cost], size)
         else:
-            statement = _statement_of_plan(evidence, potentials, cost, remaining[cost])
+            statement = _statement_of_plan(verifier, potentials, cost, remaining[cost])
         if statement is None:
             return None
         statements.append(statement)
@@ -603,12 +603,12 @@ def _ranks(chain: CSSP) -> IntArray:
 
 
 def _statement_of_plan(
-    evidence: Evidence, potentials: list[Potential], cost: int, remaining: FloatArray
+    verifier: Verifier, potentials: list[Potential], cost: int, remaining: FloatArray
 ) -> Statement | None:
     """An upper bound on one cost of the plan, with potentials that are appended to `potentials`."""
-    uses, layout = [], evidence.layout
-    for each in _drafts(evidence, cost, remaining):
-        allowed = ~evidence.beside_plan[layout.flattening.rows_of(each.activity)]
+    uses, layout = [], verifier.layout
+    for each in _drafts(verifier, cost, remaining):
+        allowed = ~verifier.beside_plan[layout.flattening.rows_of(each.activity)]
         own = np.array(each.weights)
         restored = feasible_values(layout.blocks[each.activity], own, each.values, allowed)
         if restored is None:
@@ -617,36 +617,36 @@ def _statement_of_plan(
         potentials.append(replace(each, values=restored))
     weights = tuple(-float(index == cost) for index in range(1 + len(layout.bounds)))
     draft = Statement(weights, (), tuple(uses))
-    found = event_values(evidence, evidence.beside_plan, parts_of(evidence, draft), weights)
+    found = event_values(verifier, verifier.beside_plan, parts_of(verifier, draft), weights)
     return None if found is None else replace(draft, events=found)
 
 
 def _statement_of_mixture(
-    evidence: Evidence, potentials: list[Potential], cost: int, remaining: FloatArray, size: FloatArray
+    verifier: Verifier, potentials: list[Potential], cost: int, remaining: FloatArray, size: FloatArray
 ) -> Statement | None:
     """The same of a randomised plan: its costs-to-go, with a share of `size` that makes up for rounding."""
-    layout, first = evidence.layout, len(potentials)
+    layout, first = verifier.layout, len(potentials)
     weights = tuple(-float(index == cost) for index in range(1 + len(layout.bounds)))
     for margin in MARGINS:
         raised = np.nan_to_num(remaining + margin * size)
-        potentials[first:] = drafts = _drafts(evidence, cost, raised)
+        potentials[first:] = drafts = _drafts(verifier, cost, raised)
         uses = tuple((each.activity, first + number, 1.0) for number, each in enumerate(drafts))
         statement = Statement(weights, tuple((-raised[: layout.flattening.num_event_states]).tolist()), uses)
         try:
             for number in range(first, len(potentials)):
-                evidence.check_potential(number, exact=False)
-            evidence.least("", statement, weights, evidence.beside_plan)
+                verifier.check_potential(number, exact=False)
+            verifier.least("", statement, weights, verifier.beside_plan)
         except NotProven:
             continue
         return statement
     return None
 
 
-def _drafts(evidence: Evidence, cost: int, remaining: FloatArray) -> list[Potential]:
+def _drafts(verifier: Verifier, cost: int, remaining: FloatArray) -> list[Potential]:
     """The cost-to-go of one cost, negated, in every activity that the plan runs: nearly potentials."""
-    layout, drafts = evidence.layout, []
+    layout, drafts = verifier.layout, []
     weights = [Fraction(-(index == cost)) for index in range(1 + len(layout.bounds))]
-    chosen = [each for row, each in enumerate(layout.event_rows) if not evidence.beside_plan[row]]
+    chosen = [each for row, each in enumerate(layout.event_rows) if not verifier.beside_plan[row]]
     executed = {run for each in chosen for _, run, _ in each[2]}
     for activity in range(len(layout.blocks)):
         own = tuple(map(float, layout.own_weights(activity, weights)))

@@ -24,7 +24,7 @@ from scipy.sparse import csc_array, eye_array
 from scipy.sparse.linalg import splu
 
 from hcssp.checker.arithmetic import GRAIN, UNIT, grains
-from hcssp.checker.checking import Evidence, Uses, level
+from hcssp.checker.checking import Uses, Verifier, level
 from hcssp.checker.format import Statement
 from hcssp.checker.layout import Layout
 from hcssp.cssp.model import BoolArray, FloatArray
@@ -95,16 +95,16 @@ class _Choice(NamedTuple):
         return _double_below(sum(each.after(events) for each in self.outcomes) + total * self.cost, total)
 
 
-def parts_of(evidence: Evidence, statement: Statement) -> Uses:
+def parts_of(verifier: Verifier, statement: Statement) -> Uses:
     """What each activity uses."""
     parts: Uses = defaultdict(list)
     for activity, number, share in statement.uses:
-        parts[activity].append((evidence.potentials[number], share.as_integer_ratio()))
+        parts[activity].append((verifier.potentials[number], share.as_integer_ratio()))
     return parts
 
 
 def event_values(
-    evidence: Evidence,
+    verifier: Verifier,
     region: BoolArray,
     parts: Uses,
     weights: Sequence[float],
@@ -115,7 +115,7 @@ def event_values(
 
     Parameters
     ----------
-    evidence
+    verifier
         The stored potentials.
     region
         The forbidden flat rows.
@@ -135,10 +135,10 @@ def event_values(
     """
     allowed = [
         row
-        for row, each in enumerate(evidence.layout.event_rows)
-        if not region[row] and (ends is None or not _may_get_lost(each[2], evidence, region, ends))
+        for row, each in enumerate(verifier.layout.event_rows)
+        if not region[row] and (ends is None or not _may_get_lost(each[2], verifier, region, ends))
     ]
-    flattening, choices = evidence.layout.flattening, _choices(evidence, allowed, parts, weights)
+    flattening, choices = verifier.layout.flattening, _choices(verifier, allowed, parts, weights)
     end, num_events = flattening.end, flattening.num_event_states
     if given and given[end] <= 0.0 and _hold(choices, given):
         return given
@@ -146,11 +146,11 @@ def event_values(
     return _iterated(choices, num_events, end) if found is None else found
 
 
-def _choices(evidence: Evidence, rows: Iterable[int], parts: Uses, weights: Sequence[float]) -> list[_Choice]:
+def _choices(verifier: Verifier, rows: Iterable[int], parts: Uses, weights: Sequence[float]) -> list[_Choice]:
     """The choices, with what they cost and the potentials of their activities at entry and exit."""
     found, prices = [], [grains(weight) for weight in weights]
     for row in rows:
-        state, costs, ways = evidence.layout.event_rows[row]
+        state, costs, ways = verifier.layout.event_rows[row]
         outcomes = [_Outcome(chance, ((start, 0),)) for chance, run, start in ways if run is None]
         starts: dict[int, list[tuple[int, int]]] = {}
         for chance, run, start in ways:
@@ -159,7 +159,7 @@ def _choices(evidence: Evidence, rows: Iterable[int], parts: Uses, weights: Sequ
         for activity, entries in starts.items():
             own, probability = parts[activity], sum(chance for chance, _ in entries)
             entry = sum(chance * level(own, start) for chance, start in entries)
-            exits = tuple((to, level(own, goal)) for goal, to in evidence.layout.exits[activity])
+            exits = tuple((to, level(own, goal)) for goal, to in verifier.layout.exits[activity])
             outcomes.append(_Outcome(probability, exits, entry, runs=True))
         found.append(_Choice(state, tuple(outcomes), sum(prices[n] * cost for n, cost in costs)))
     return found
@@ -203,11 +203,11 @@ def _hold(choices: Iterable[_Choice], values: Iterable[float]) -> bool:
 
 
 def _may_get_lost(
-    ways: Sequence[tuple[int, int | None, int]], evidence: Evidence, region: BoolArray, ends: Ends
+    ways: Sequence[tuple[int, int | None, int]], verifier: Verifier, region: BoolArray, ends: Ends
 ) -> bool:
     """Whether a choice may start an activity that cannot be ended almost surely without these rows."""
     for activity in {run for _, run, _ in ways if run is not None}:
-        ending = ends(activity, region[evidence.layout.flattening.rows_of(activity)])
+        ending = ends(activity, region[verifier.layout.flattening.rows_of(activity)])
         if not all(ending[start] for _, run, start in ways if run == activity):
             return True
     return False

@@ -481,9 +481,9 @@ def influence_in_words(influence: Influence, measure: Measure) -> str:
         return f"{change}  {influence.state}: {influence.figure:g}"
     where = f"{place_name(influence.state)}, {place_name(influence.action)}"
     if influence.successor is None:
-        return f"{change}  the cost {measure.rounded(influence.figure)} in {where}"
+        return f"{change}  cost {measure.rounded(influence.figure)} in {where}"
     odds = f"{100.0 * influence.figure:.3g}%"
-    return f"{change}  the {odds} of reaching {place_name(influence.successor)} from {where}"
+    return f"{change}  probability {odds} of reaching {place_name(influence.successor)} from {where}"
 
 
 def changed_by(influence: Influence, measure: Measure) -> str:

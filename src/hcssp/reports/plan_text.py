@@ -191,7 +191,7 @@ def why_it_stopped(plan: Plan) -> str:
         other = other_bounds(plan)
         was = f": it was {other}" if other else ""
         return f"The method {plan.method} made this plan; no search was made under these bounds{was}."
-    said = "The file says that the search" if plan.claim is not None else "The search"
+    said = "According to the file, the search" if plan.claim is not None else "The search"
     return f"{said} (method {plan.method}) ended after {plan.seconds:.1f} s because {plan.ending.in_words}."
 
 

@@ -73,7 +73,7 @@ def evaluation_in_words(title: str, plan: ProcedurePlan, style: Style) -> str:
     heading = f"{title}: expected {primary} {rounded(cost, 6)}"
     blocks = [style.strong(heading), *plan_blocks(plan, style)]
     blocks.append(style.strong("Bounds") + "\n" + bound_lines(plan, judged=True))
-    blocks.append(style.strong("The file says") + "\n" + _claims(plan))
+    blocks.append(style.strong("Claims of the file") + "\n" + _claims(plan))
     if verification_of(plan) is not None:
         blocks.append("\n  ".join([style.strong("Verified"), *proven_lines(plan)]))
     blocks.append(

@@ -554,7 +554,7 @@ class Session:
     async def save(self) -> None:
         """Save the text and the newest plan, so that the session can be opened again after a crash.
 
-        A blank sheet without an edit is not saved.
+        An empty problem without an edit is not saved.
         """
         newest = self.plans.get(max(self.plans, default=0))
         saved = {
