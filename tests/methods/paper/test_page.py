@@ -66,6 +66,6 @@ def test_what_the_page_refers_to_exists(path: str) -> None:
 
 def test_all_that_the_mode_sharp_decides_is_told() -> None:
     """Each function that the mode calls has a line in the table of deviations."""
-    table = PAGE[PAGE.index("## Where the mode sharp differs besides") :]
+    table = PAGE[PAGE.index("## Further differences in the mode sharp") :]
     for name in ("sharp_limits", "sharp_lower_bound", "suggested_solutions", "split_at_incumbent"):
         assert f"[hcssp.methods.paper.sharp.{name}]" in table

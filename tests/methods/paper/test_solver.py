@@ -13,7 +13,7 @@ from brute_force_procedures import brute_force
 from hcssp.contract.progress import Gap, MaxIterations
 from hcssp.contract.proof import Status
 from hcssp.errors import InvalidOption, UnknownName, UnsupportedProblem
-from hcssp.methods.paper import MODES, BudgetAllocation
+from hcssp.methods.paper import MODES, BudgetAllocation, algorithms
 from hcssp.methods.paper.solver import ModeName
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.scenarios.domains.evacuation import LIKELIHOODS, evacuation, small_building
@@ -32,6 +32,19 @@ def test_without_iterations_it_ends_by_itself_and_reports_the_gap_that_remains(b
     assert result.ending.reason in ("converged", "proved")
     assert result.lower_bound <= exact.upper_bound + 1e-9 <= result.upper_bound + 2e-9
     assert (result.ending.reason == "proved") == (result.gap <= 1e-8)
+
+
+@pytest.mark.parametrize("iterations", [1, inf])
+def test_the_first_plan_does_not_wait_for_stage_two(
+    iterations: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("stage 2 began before there was a plan")
+
+    monkeypatch.setattr(algorithms, "_stage_two", refuse)
+    steps = BudgetAllocation(iterations=iterations).iterate(evacuation(2.0))
+    found = next(step for step in steps if step.upper_bound < inf)
+    assert found.iterations == 1
 
 
 def test_epsilon_stops_early() -> None:

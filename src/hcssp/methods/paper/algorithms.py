@@ -153,16 +153,45 @@ def _examine(
 ) -> Iterator[Partitions]:
     """Bound a box from both sides and open it: lines 2-9 for the first, lines 13 and 15-21 for the others.
 
-    Stage 2 may take long, so that the solution of l = 0 is offered before it begins.
+    Stage 2 may take long, so that the solution of l = 0 is offered before it begins, and before there is any,
+    all that l = 0 finds.
     """
     partitions.examined += 1
     if iterations > 0:
-        alpha, solution = mode.compute_ub(instance, box, 0, parent)
-        if solution is not None and partitions.offer(alpha, Incumbent(solution, box.upper)):
+        known = partitions.incumbent
+        if known is None:
+            _bound(partitions, instance, root, box, 0, mode, parent)
+        else:
+            _offer(partitions, instance, box, 0, mode, parent)
+        if partitions.incumbent is not known:
             yield partitions
+    bound = _bound(partitions, instance, root, box, iterations, mode, parent)
+    number = partitions.examined - 1
+    if number < instance.parameters.boxes_kept:
+        partitions.boxes.append(AllocationBox(box.lower, box.upper, bound.value, part_of))
+    partitions.push(bound.value, Partition(box, bound, number))  # lines 2 and 13; 8-9 and 20-21 follow
+
+
+def _offer(
+    partitions: Partitions, instance: Instance, box: Box, iterations: float, mode: Mode, parent: LowerBound
+) -> None:
+    """Compute-UB, and its solution as incumbent: lines 3-6 and 15-18."""
     alpha, solution = mode.compute_ub(instance, box, iterations, parent)  # lines 3 and 15
     if solution is not None:  # lines 4 and 16
         partitions.offer(alpha, Incumbent(solution, box.upper))  # lines 5-6 and 17-18, if it is better
+
+
+def _bound(
+    partitions: Partitions,
+    instance: Instance,
+    root: Box,
+    box: Box,
+    iterations: float,
+    mode: Mode,
+    parent: LowerBound,
+) -> LowerBound:
+    """Offer what solutions are found for a box, and bound it from below: lines 3-7 and 15-19."""
+    _offer(partitions, instance, box, iterations, mode, parent)
     bound = mode.compute_lb(instance, box, iterations, parent, partitions.cutoff)  # lines 7 and 19
     if bound.value < partitions.cutoff:
         for suggested in mode.suggestions(instance, bound, iterations):
@@ -170,10 +199,7 @@ def _examine(
             # Local search may leave the box, but hardly the one that the search began with.
             holding = (each.upper for each in (box, root) if within(usage, each.upper))
             partitions.offer(instance.cost_of(suggested), Incumbent(suggested, next(holding, None)))
-    number = partitions.examined - 1
-    if number < instance.parameters.boxes_kept:
-        partitions.boxes.append(AllocationBox(box.lower, box.upper, bound.value, part_of))
-    partitions.push(bound.value, Partition(box, bound, number))  # lines 2 and 13; 8-9 and 20-21 follow
+    return bound
 
 
 # Algorithm 2, Activity-Planning.
