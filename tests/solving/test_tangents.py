@@ -47,3 +47,12 @@ def test_a_curve_that_goes_on_to_nothing_is_asked_no_further(monkeypatch: pytest
     tangents_between(None, 0, [0.0, 4.0], found)  # type: ignore[arg-type]
     assert asked == [4.0, 0.0]
     assert pieces_of(found)[0].tolist() == [[0.0, 10.0], [4.0, 6.0]]
+
+
+def test_a_tangent_that_is_too_low_makes_no_dent_in_the_curve() -> None:
+    """What the others prove there counts: the curve stays convex, and its prices fall."""
+    known = [Tangent(bound, 10.0 - 2.0 * bound, 2.0, True, ()) for bound in (0.0, 2.0)]
+    known += [Tangent(1.0, 3.0, 0.0, False, ()), Tangent(4.0, 6.0, 0.0, True, ())]
+    points, prices = pieces_of({each.bound: each for each in known})
+    assert points.tolist() == [[0.0, 10.0], [2.0, 6.0], [4.0, 6.0]]
+    assert prices.tolist() == [2.0, 0.0]

@@ -525,7 +525,8 @@ def _meeting(left: Tangent, right: Tangent, step: float) -> float | None:
 def pieces_of(tangents: dict[float, Tangent]) -> tuple[FloatArray, FloatArray]:
     """Breakpoints, ascending, without those in the middle of a straight piece; and the prices between."""
     bounds = sorted(tangents)
-    points = np.array([[bound, tangents[bound].value] for bound in bounds]).reshape(-1, 2)
+    # Where a dual ended too low, the tangents at other bounds prove more.
+    points = np.array([[bound, on_curve(tangents, bound)[0]] for bound in bounds]).reshape(-1, 2)
     kept = list(range(len(points)))
     position = 1
     while position < len(kept) - 1:
