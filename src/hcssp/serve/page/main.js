@@ -101,6 +101,8 @@ function takeState(state) {
   drawErrors(state.errors);
   if (isNew) {
     Object.assign(now, { page: NOTHING, index: 0, head: null });
+    delete document.body.dataset.planned;
+    painter.tool = "look";
     bounds.ranges.clear();
   }
   if (state.drawing) {

@@ -335,7 +335,7 @@ export class Operator {
     }
     const { problem } = data, names = [problem.primary, ...problem.constraints];
     const cell = (figures, name) => (figures?.[name] === undefined || figures[name] === null ? "–" : amount(name, figures[name], figure));
-    const where = [run.event ? `at ${run.event}` : null, run.activity ? `in ${run.activity}` : null, run.state].filter(Boolean).join(", ");
+    const where = [run.event && run.event !== `in ${run.activity}` ? `at ${run.event}` : null, run.activity ? `in ${run.activity}` : null, run.state].filter(Boolean).join(", ");
     const chances = Object.entries(app.document()?.procedure?.events ?? {}).flatMap(([event, choices]) => Object.entries(choices ?? {}).flatMap(([name, stated]) => { const outcomes = outcomesOf(stated); return outcomes.length > 1 ? outcomes.map((outcome, at) => ({ event, name, outcomes, at, to: outcome.runs ?? targets(outcome).join(" or ") })) : []; }));
     // The outcome alone, unless it can begin in several states.
     const called = ({ outcome, state: where }) => (outcome === null ? where ?? "goes on" : run.possible.filter((each) => each.outcome === outcome).length > 1 ? `${outcome}, ${where}` : outcome);
