@@ -15,7 +15,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from hcssp.cli import main
-from hcssp.errors import InvalidProblem, UnboundedReward
+from hcssp.errors import InvalidCertificate, InvalidProblem, NotProven, UnboundedReward
 from hcssp.exchange.models import ExplicitModel
 from hcssp.exchange.objectives import Decided, Reduced, decide, load_question, reduced, verdict, verified
 from hcssp.exchange.pareto import pareto_front
@@ -464,6 +464,8 @@ def test_the_command_decides_a_property(courier: Path, capsys: pytest.CaptureFix
     assert "name one by --property: 'soon', 'late'" in capsys.readouterr().err
     assert main(["solve", str(courier), "--property", 'R{"time"}max=? [F<=2 "there"]']) == 2
     assert "bounds on the number of steps are not supported" in capsys.readouterr().err
+    assert main(["solve", str(courier), "--property", 'P>=0.5 [F "lat"]']) == 2
+    assert "there is no label 'lat'; did you mean 'late'?" in capsys.readouterr().err
     assert main(["solve", str(courier), "--property", 'multi(P>=0.5 [F "late"])']) == 0
     text = capsys.readouterr().out
     assert "Randomised policies: not achievable" in text
@@ -557,3 +559,39 @@ def test_only_what_can_be_reached_is_in_the_product(courier: Path) -> None:
 def test_bounds_that_are_no_numbers_are_refused_at_once(bound: str) -> None:
     with pytest.raises(InvalidProblem, match=r"it is not a number|it is not an objective"):
         parse_properties(f'R{{"a"}}<={bound} [C]')
+
+
+@has_storm
+@pytest.mark.parametrize(
+    "text",
+    [
+        TIME_AND_LATE,
+        TIME_AND_LATE.replace("<=5", "<=3"),
+        'multi(R{"time"}min=? [F "there"], R{"risk"}<=0.5 [C])',
+    ],
+)
+def test_a_changed_certificate_proves_nothing_false(courier: Path, text: str) -> None:
+    question = load_question(courier, text)
+    answer = decide(question, "randomised")
+    sound = answer.certificate or answer.plan.certificate
+    truth, rng = verified(question, sound), np.random.default_rng(0)
+    refused = 0
+    for _ in range(60):
+        plan, extra, potentials = sound.plan.copy(), sound.extra, list(sound.potentials)
+        if len(plan) and rng.random() < 0.5:
+            plan[rng.integers(len(plan))] = rng.integers(-3, 40)
+            extra = ((int(rng.integers(-3, 40)), float(rng.normal())),)
+        else:
+            place = int(rng.integers(len(potentials)))
+            values = potentials[place].values * (1.0 + rng.normal(size=len(potentials[place].values)))
+            potentials[place] = replace(potentials[place], values=values)
+        leaves = tuple((statement, bound * 1.1) for statement, bound in sound.leaves)
+        changed = replace(sound, plan=plan, extra=extra, potentials=tuple(potentials), leaves=leaves)
+        try:
+            found = verified(question, changed)
+        except (InvalidCertificate, NotProven):
+            refused += 1
+            continue
+        assert found.achievable is truth.achievable
+        assert found.best is None or found.best <= truth.best
+    assert refused > 0

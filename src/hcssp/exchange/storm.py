@@ -1,12 +1,8 @@
-"""Models that the model checker Storm has built, as arrays.
+"""Models in the languages PRISM and JANI, built by the model checker Storm, as arrays.
 
-Markov chains and Markov decision processes in discrete time are read, with the rewards of states, choices
-and branches. A state in which nothing can be done stays as it is for ever, as in Storm.
-
-Models in the languages PRISM and JANI as problems, built by the model checker Storm.
-
-Storm is asked for the states that can be reached, up to the goal, with their labels, the rewards of states
-and choices, and the values of the variables, by which states are then called.
+Markov chains and Markov decision processes in discrete time are read: the states that can be reached, up to
+the goal, with their labels, the rewards of states, choices and branches, and the values of the variables, by
+which states are then called. A state in which nothing can be done stays as it is for ever, as in Storm.
 
 Storm is free software under the GPL and no part of this package; ``pip install 'hcssp[storm]'``.
 """
@@ -17,6 +13,7 @@ import json
 import logging
 import multiprocessing
 import os
+import re
 import signal
 import tarfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -528,6 +525,11 @@ def written_constants(place: str, constants: Constants | None) -> Iterator[tuple
 def _formula(stormpy: Any, program: Any, place: str, goal: str, named: Collection[str]) -> Any:
     """A goal as a formula about states: a label, or an expression on the variables."""
     text = f'"{goal}"' if goal in named else goal
+    for label in re.findall(r'"([^"]*)"', text):
+        if label not in (*named, "init", "deadlock"):
+            raise InvalidProblem(
+                [f"{place}: there is no label {label!r}; {did_you_mean(label, sorted(named))}"]
+            )
     try:
         with storm_at_work(stormpy, place):
             (parsed,) = stormpy.parse_properties(f"P=? [F ({text})]", program)

@@ -1,22 +1,14 @@
 """Problems from and for UMB files, the binary format in which probabilistic model checkers exchange models.
 
 Read are Markov chains and Markov decision processes in discrete time with plain probabilities; rewards of
-states, choices and branches are added up. States are called by the values of their variables, which are
-written as well.
+states, choices and branches are added up. The package umbi reads and writes the files
+(``pip install 'hcssp[umb]'``), except for the values of variables, by which states are called. These are
+packed bit by bit: the values of one state are one binary number, in which the first variable has the lowest
+bits. They are unpacked for all states at once, as a matrix of bits. A variable may be a truth value, a whole
+number, a rational, a floating-point number or a text, and some states may lack it.
 
-The package umbi reads and writes the files; ``pip install 'hcssp[umb]'``.
-
-What the states of a UMB file are called: the values of variables, packed bit by bit.
-
-The values of one state are one binary number, in which the first variable has the lowest bits. All states of
-a file are taken apart at once, as a matrix of bits, so that many of them take no longer than their rewards. A
-variable may be a truth value, a whole number, a rational, a floating-point number or a text; one that some
-states lack is left out where it is lacking.
-
-What is written are the variables that a model was read with. Names that are no variables are written beside,
-among what the file says of its making (:data:`NAMES`): the format has texts as values, too, but Storm refuses
-a file that has them. The package umbi reads no values at all beside the newest releases of what it needs, so
-that they are taken apart here.
+What is written are the variables that a model was read with. Names that are no variables are written among
+the file's parameters (:data:`NAMES`): the format has texts as values, too, but Storm refuses such a file.
 """
 
 from __future__ import annotations
