@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hcssp.contract.progress import Gap
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.errors import UnknownName
 from hcssp.evaluation.exact import evaluate
+from hcssp.files.plan_file import load_plan
 from hcssp.reports.page_data import (
     along_curve,
     curve_bounds,
@@ -76,6 +78,23 @@ def test_every_plan_of_the_curve_keeps_its_bound_and_costs_what_is_said() -> Non
     assert np.all(np.diff(costs) <= 1e-9)
     exact = solve(solved.problem.with_bounds(damage=bounds[0]), stop=Gap(1e-9))
     assert plans[0].lower_bound <= exact.upper_bound + 1e-9 <= plans[0].upper_bound + 1e-3
+
+
+def test_what_is_proven_of_deterministic_plans_is_not_claimed_of_a_randomised_one(tmp_path: Path) -> None:
+    """A worse randomised plan, from a file without a proof, costs less than every deterministic one."""
+    problem = small_building(2.0)
+    solve(small_building(1.95), policies="randomised").save(tmp_path / "plan.json")
+    plan = load_plan(tmp_path / "plan.json", small_building(1.95)).under(problem).evaluated().as_procedure()
+    best = solve(problem, policies="randomised").upper_bound
+    assert best * 1.01 < plan.upper_bound < 0.99 * solve(problem).upper_bound
+    curve = draw_curve(plan, "damage", [1.5, 2.0, 2.1])
+    plans, own = along_curve(plan, curve)
+    assert own == 1
+    for each in plans[own:]:
+        assert each.policy.is_randomised
+        optimum = solve(each.problem, policies="randomised").upper_bound
+        assert each.lower_bound <= optimum * (1.0 + 1e-9)
+        assert each.lower_bound < 0.99 * each.upper_bound
 
 
 def test_an_interrupted_curve_keeps_the_points_that_are_done() -> None:

@@ -190,10 +190,15 @@ def _with_proofs_of(own: ProcedurePlan, curve: TradeOff) -> ProcedurePlan:
         if own.prices is None and point.price is not None:
             # A plan from an old file comes without prices.
             own = replace(own, prices={curve.constraint: point.price})
-        lower = min(max(own.lower_bound, point.lower_bound), own.upper_bound)
+        lower = min(max(own.lower_bound, _lower_bound(point, own)), own.upper_bound)
         if own.upper_bound < inf and lower > own.lower_bound:
             own = replace(own, proof=Interval(lower, own.upper_bound, own.tolerances.optimality))
     return own
+
+
+def _lower_bound(point: CurvePoint, plan: ProcedurePlan) -> float:
+    """What a curve proves of the plans among which a plan is the best: a randomised one may cost less."""
+    return point.stochastic if plan.policies == "randomised" else point.lower_bound
 
 
 def along_curve(own: ProcedurePlan, curve: TradeOff | None) -> tuple[list[ProcedurePlan], int]:
@@ -213,7 +218,7 @@ def along_curve(own: ProcedurePlan, curve: TradeOff | None) -> tuple[list[Proced
             continue
         prices_there = None if point.price is None else {**(own.prices or {}), curve.constraint: point.price}
         if point.bound > own_bound and point.upper_bound > own.upper_bound:
-            lower = min(point.lower_bound, own.upper_bound)
+            lower = min(_lower_bound(point, own), own.upper_bound)
             there = own.problem.with_bounds({curve.constraint: point.bound})
             better = own.under(there).as_procedure()
             above.append(replace(better, prices=prices_there, proof=Interval(lower, own.upper_bound)))
