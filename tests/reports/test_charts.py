@@ -68,7 +68,7 @@ def test_a_histogram_counts_everything_once(values: list[float]) -> None:
 
 def test_the_picture_shows_the_figures() -> None:
     curve = trade_off(small_building(), "damage", [2.0, 3.0, 4.0, 8.0], gap=1e-3)
-    figure = draw_trade_off(curve, "time")
+    figure = draw_trade_off(curve)
     costs, prices = figure.axes
     assert costs.get_xlabel() == "bound on the expected damage"
     assert costs.get_ylabel() == "least expected time"

@@ -552,15 +552,13 @@ _MANY = 60
 
 
 @literally
-def draw_trade_off(curve: TradeOff, primary: str | None = None, on: Any = None) -> Any:
+def draw_trade_off(curve: TradeOff, on: Any = None) -> Any:
     """Draw a trade-off curve.
 
     Parameters
     ----------
     curve
         What :func:`hcssp.solving.trade_off.trade_off` found.
-    primary
-        The displayed name of the cost or the reward, if it is another one.
     on
         An empty figure, or axes.
 
@@ -577,16 +575,15 @@ def draw_trade_off(curve: TradeOff, primary: str | None = None, on: Any = None) 
     costs = one_panel(9.0, 5.4, on)
     tidy(costs)
     shown = JudgedCurve.of(curve)
-    name = shown.name if primary is None else primary
     handles = [*_deterministic(costs, curve, shown), *_stochastic(costs, curve, shown)]
     varied, stated = curve.problem.called(curve.constraint), expected(curve.problem, curve.constraint)
     costs.set_xlabel(f"bound on the {stated}")
-    costs.set_ylabel(f"{'greatest' if shown.aim.greatest else 'least'} expected {name}")
+    costs.set_ylabel(f"{'greatest' if shown.aim.greatest else 'least'} expected {shown.name}")
     if len(curve.prices):
         prices = costs.twinx()
         handles.append(_prices(prices, curve))
         won = "gained" if shown.aim.greatest else "saved"
-        prices.set_ylabel(f"price: {name} {won} by one more unit of {varied}", color=WARNING)
+        prices.set_ylabel(f"price: {shown.name} {won} by one more unit of {varied}", color=WARNING)
         prices.set_ylim(bottom=0.0)
         prices.spines["top"].set_visible(False)
         prices.tick_params(axis="y", colors=WARNING)

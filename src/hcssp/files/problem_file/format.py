@@ -219,17 +219,16 @@ TABLE_SUFFIXES = (".csv", ".drn", ".umb", ".prism", ".nm", ".pm", ".jani")
 """What the names of tables and models beside a problem file end in."""
 
 
-def _any_case(suffixes: tuple[str, ...]) -> str:
-    """A pattern for names that end so, in small letters or capitals."""
+def _file(what: str, called: str, suffixes: tuple[str, ...]) -> Form[str]:
+    """The name of a file that ends in one of these, in small letters or capitals."""
     letters = ("".join(f"[{each}{each.upper()}]" for each in suffix[1:]) for suffix in suffixes)
-    return rf"\.({'|'.join(letters)})$"
+    endings = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}"
 
+    def problem(file: str) -> str | None:
+        known = file.lower().endswith(suffixes)
+        return None if known else f"{file!r} is not {called}; its name must end in {endings}"
 
-def _table_problem(file: str) -> str | None:
-    if file.lower().endswith(TABLE_SUFFIXES):
-        return None
-    endings = ", ".join(TABLE_SUFFIXES[:-1])
-    return f"{file!r} is not a table that can be read; its name must end in {endings} or {TABLE_SUFFIXES[-1]}"
+    return text(what, problem, pattern=rf"\.({'|'.join(letters)})$")
 
 
 Table = dict[str, dict[str, Action | None] | None]
@@ -280,7 +279,7 @@ class Model(Part):
     grid = optional(GRID)
     table = optional(TABLE)
     file = optional(
-        text("the name of a table or a model", _table_problem, pattern=_any_case(TABLE_SUFFIXES)),
+        _file("the name of a table or a model", "a table that can be read", TABLE_SUFFIXES),
         description="A table (CSV, DRN) or a model (PRISM, JANI, UMB) inside the problem file's folder.",
     )
     constants = optional(
@@ -437,12 +436,6 @@ class Constraint(Part):
     )
 
 
-def _problem_file(file: str) -> str | None:
-    if file.lower().endswith((".yaml", ".yml", ".json")):
-        return None
-    return f"{file!r} is not a problem file; its name must end in .yaml, .yml or .json"
-
-
 ACTIVITIES = map_of("a mapping from names to activities", record("an activity", Activity))
 
 CONSTRAINT = "a constraint, {at_most: a number, counts: a cost}"
@@ -466,7 +459,7 @@ class UsedProcedure(Part):
         description="The sums that outer constraints can count. By default every cost, under its name.",
     )
     file = optional(
-        text("the name of a problem file", _problem_file, pattern=r"\.([yY][aA]?[mM][lL]|[jJ][sS][oO][nN])$"),
+        _file("the name of a problem file", "a problem file", (".yaml", ".yml", ".json")),
         description="A problem file inside this one's folder.",
     )
     description = optional(text())
