@@ -6,6 +6,7 @@ import argparse
 import importlib.util
 import pkgutil
 import re
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -195,3 +196,13 @@ def test_the_guide_for_contributors_names_files_that_exist() -> None:
     places = (ROOT, ROOT / "src/hcssp", ROOT / "src/hcssp/reports", ROOT / "src/hcssp/files/problem_file")
     assert len(named) > 20
     assert [name for name in sorted(named) if not any((place / name).exists() for place in places)] == []
+
+
+def test_extras_that_texts_name_exist() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    rooms = [path for room in ("docs", "examples", "src") for path in (ROOT / room).rglob("*")]
+    files = [path for path in (*ROOT.glob("*.md"), *rooms) if path.suffix in {".md", ".py", ".txt", ".yaml"}]
+    texts = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    named = set(re.findall(r"hcssp\[(\w+)\]", texts))
+    assert named - project["optional-dependencies"].keys() == set()
+    assert len(named) > 8
