@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from matplotlib.patches import FancyArrowPatch
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.reports.procedure_graph import procedure_dot
 from hcssp.reports.procedure_picture import draw_procedure
-from hcssp.scenarios import small_building
+from hcssp.scenarios import aircraft, small_building
 from small_procedures import forking, retrying, risky_room
 
 
@@ -109,3 +110,13 @@ def test_names_of_wide_letters_stay_in_their_boxes() -> None:
     # What is said on a way is shortened, and stays in the picture.
     said = next(text for text in axes.texts if text.get_text().startswith("m"))
     assert said.get_window_extent().width <= figure.bbox.width
+
+
+def test_what_is_written_on_two_ways_does_not_overlap() -> None:
+    figure = draw_procedure(aircraft())
+    (axes,) = figure.axes
+    figure.canvas.draw()
+    labels = [text for text in axes.texts if text.get_text() in ("divert", "to TERMO", "to CENTA", "hold")]
+    assert len(labels) > 8
+    boxes = [text.get_window_extent() for text in labels]
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))

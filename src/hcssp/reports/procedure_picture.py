@@ -8,7 +8,8 @@ a cycle, is dashed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import combinations, pairwise
 from typing import Any
 
 from hcssp.procedure import HCSSP
@@ -29,10 +30,13 @@ _MARGIN = 18.0
 _LARGEST = 60.0
 """Inches; a procedure that needs more is drawn smaller."""
 _GAP = (26.0, 34.0)
-_ASIDE = 26.0
+_ASIDE = 12.0
 _LABEL_SIZE = 8.0
 _LONGEST_LABEL = 24
 """Letters of what is written on a way."""
+_LETTER = (6.4, 14.0)
+"""The width and the height of a letter there."""
+_ROUNDS = 10
 
 
 @literally
@@ -78,6 +82,7 @@ def draw_procedure(
     axes.set_axis_off()
     if title:
         axes.set_title(title, fontsize=12 * scale + 1, fontweight="bold")
+    labels: list[_Label] = []
     for way, points, closing in zip(ways, drawing.ways, drawing.closing, strict=True):
         colour, line = (SOFT if closing else INK), 1.0
         if chosen is not None:
@@ -85,7 +90,17 @@ def draw_procedure(
         drawn = _trimmed(points, nodes, way)
         if closing:
             drawn = _way_back(nodes, way, drawing, _aside(nodes, way, drawing))
-        _draw_arrow(axes, drawn, way.label, scale, colour, line, dashed=closing)
+        _draw_arrow(axes, drawn, scale, colour, line, dashed=closing)
+        if way.label:
+            (x0, y0), (x1, y1) = drawn[:2]
+            middle = (x1, y1) if closing else ((x0 + x1) / 2, (y0 + y1) / 2)
+            labels.append(_Label(shortened(way.label, _LONGEST_LABEL), *middle))
+    _keep_apart(labels)
+    for label in labels:
+        axes.text(
+            label.x, label.y, label.text, fontsize=_LABEL_SIZE * scale, ha="center", va="center", zorder=5,
+            in_layout=False, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+        )  # fmt: skip
     for node, place in zip(nodes, drawing.places, strict=True):
         _draw_node(axes, problem, node, place, scale)
     return axes.figure
@@ -120,7 +135,6 @@ _OUTLINES = ((2.6, INK), (1.6, "white"))
 def _draw_arrow(
     axes: Any,
     points: Sequence[Point],
-    label: str,
     scale: float,
     colour: str,
     line: float,
@@ -143,14 +157,30 @@ def _draw_arrow(
         color=colour, linewidth=line, linestyle="--" if dashed else "-",
     )  # fmt: skip
     axes.add_patch(arrow)
-    if label:
-        (x0, y0), (x1, y1) = points[0], points[1]
-        place = (x1, y1) if dashed else ((x0 + x1) / 2, (y0 + y1) / 2)
-        axes.text(
-            *place, shortened(label, _LONGEST_LABEL), fontsize=_LABEL_SIZE * scale, ha="center",
-            va="center", zorder=5, in_layout=False,
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
-        )  # fmt: skip
+
+
+@dataclass
+class _Label:
+    """What is written on a way, and the middle of it."""
+
+    text: str
+    x: float
+    y: float
+
+    @property
+    def half(self) -> float:
+        """Half of the room that it takes, about."""
+        return 0.5 * _LETTER[0] * (1 + len(self.text))
+
+
+def _keep_apart(labels: Sequence[_Label]) -> None:
+    """Move labels that overlap to both sides, a few times: one may be moved onto another."""
+    for _ in range(_ROUNDS):
+        for one, other in combinations(labels, 2):
+            missing = one.half + other.half - abs(other.x - one.x)
+            if abs(other.y - one.y) < _LETTER[1] and missing > 0.0:
+                step = 0.5 * missing if one.x <= other.x else -0.5 * missing
+                one.x, other.x = one.x - step, other.x + step
 
 
 def _trimmed(points: Sequence[Point], nodes: Sequence[Node], way: Way) -> tuple[Point, ...]:
@@ -161,18 +191,18 @@ def _trimmed(points: Sequence[Point], nodes: Sequence[Node], way: Way) -> tuple[
 
 
 def _aside(nodes: Sequence[Node], way: Way, drawing: LayeredDrawing) -> float:
-    """How far to the right a way back must go to pass everything it leads back over."""
-    tail, head = drawing.places[way.tail].y, drawing.places[way.head].y
+    """How far to the right a way back must go to pass its ends and everything between their layers."""
+    low, high = sorted((drawing.places[way.tail].y, drawing.places[way.head].y))
     passed = [
         place.x + node.size[0] / 2
-        for node, place in zip(nodes, drawing.places, strict=True)
-        if min(tail, head) <= place.y <= max(tail, head)
+        for index, (node, place) in enumerate(zip(nodes, drawing.places, strict=True))
+        if index in (way.tail, way.head) or low < place.y < high
     ]
     return max(passed) + _ASIDE
 
 
 def _way_back(nodes: Sequence[Node], way: Way, drawing: LayeredDrawing, aside: float) -> tuple[Point, ...]:
-    """From the tail round the right of everything to the right rim of the head."""
+    """From the tail round the right of what lies between to the right rim of the head."""
     tail, head = drawing.places[way.tail], drawing.places[way.head]
     return (
         (tail.x, tail.y),
