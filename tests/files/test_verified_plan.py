@@ -19,6 +19,7 @@ from hcssp.files.fingerprint import fingerprint
 from hcssp.files.plan_file import load_plan
 from hcssp.files.problem_file.dumping import dump_problem
 from hcssp.reports.plan_text import quality_of, what_is_proven
+from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 from hcssp.version import __version__
 from known_optima import roads
@@ -186,3 +187,14 @@ def test_a_certificate_needs_a_plan(folder: Path, capsys: pytest.CaptureFixture[
     arguments = ["report", str(folder / "problem.yaml"), "--certificate", str(folder / "proof.cert"), "-q"]
     assert main([*arguments, "--out", str(folder / "report.html")]) == 2
     assert "--certificate: name the PLAN that it is about" in capsys.readouterr().err
+
+
+def test_a_bound_on_deterministic_plans_proves_nothing_of_all_policies(tmp_path: Path) -> None:
+    """A search for randomised plans may have found a deterministic one only."""
+    best = solve(small_building(2.0))
+    save_certificate(tmp_path / "proof.cert", best.certificate)
+    verified = replace(best, policies="randomised").verified(tmp_path / "proof.cert")
+    assert verified.policies == "deterministic"
+    randomised = solve(small_building(2.0), policies="randomised")
+    save_certificate(tmp_path / "proof.cert", randomised.certificate)
+    assert randomised.verified(tmp_path / "proof.cert").policies == "randomised"

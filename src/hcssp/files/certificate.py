@@ -88,7 +88,8 @@ def verified_plan(plan: Plan, path: str | Path, *, exact: bool = False) -> Plan:
         raise InvalidCertificate(f"{path}: it is about another plan, or about none; make one for this plan")
     by = Verification(Path(path).name, exact, fingerprint(plan.problem), __version__)
     proof = Interval(verdict.lower_bound, verdict.upper_bound, plan.tolerances.optimality, by)
-    return replace(plan, proof=proof)
+    # A bound on deterministic plans says nothing about all policies.
+    return replace(plan, proof=proof, policies=plan.policies if verdict.randomised else "deterministic")
 
 
 MAGIC = b"hcssp-certificate 6\n"
