@@ -261,27 +261,17 @@ def single_state(
     return way.build()
 
 
-_HOMES = {
-    "evacuation": "evacuation",
-    "evacuation-text": "evacuation",
-    "small-building": "evacuation",
-    "campus": "campus",
-    "aircraft": "aircraft",
-    "delivery": "delivery",
-    "elevators": "elevators",
-    "patient": "patient",
-    "racetrack": "racetrack",
-    "random": "random_problems",
-    "rover": "rover",
-    "routing": "routing",
-    "search-and-rescue": "search_and_rescue",
-}
-"""The module in :mod:`hcssp.scenarios.domains` that defines each built-in problem."""
+_NAMES = (
+    "evacuation", "evacuation-text", "small-building", "campus", "aircraft", "delivery", "elevators",
+    "patient", "racetrack", "random", "rover", "routing", "search-and-rescue",
+)  # fmt: skip
+_HOMES = {"evacuation-text": "evacuation", "small-building": "evacuation", "random": "random_problems"}
+"""The built-in problems; and the module in :mod:`hcssp.scenarios.domains` where another name is that of it."""
 
 
 def scenarios() -> dict[str, Scenario]:
     """All built-in problems, by name."""
-    return {name: find_scenario(name) for name in _HOMES}
+    return {name: find_scenario(name) for name in _NAMES}
 
 
 def find_scenario(name: str) -> Scenario:
@@ -292,7 +282,7 @@ def find_scenario(name: str) -> Scenario:
     UnknownName
         If there is none; the message lists those there are.
     """
-    if name not in _HOMES:
-        raise UnknownName("problem", name, _HOMES)
-    import_module(f"hcssp.scenarios.domains.{_HOMES[name]}")
+    if name not in _NAMES:
+        raise UnknownName("problem", name, _NAMES)
+    import_module(f"hcssp.scenarios.domains.{_HOMES.get(name, name.replace('-', '_'))}")
     return REGISTERED[name]
