@@ -153,6 +153,18 @@ def test_degrees_of_longitude_are_shorter_in_the_north(tmp_path: Path) -> None:
     assert lanes["desk", "hall"] == pytest.approx(11_131.95 / 2.0, rel=1e-4)
 
 
+def test_of_two_lanes_that_meet_on_a_door_one_leads_through_it(tmp_path: Path) -> None:
+    document = _building()
+    ground = document["levels"]["L1"]
+    ground["vertices"].append([150, 0, 0, "threshold"])
+    ground["lanes"][1:2] = [_lane(1, 8), _lane(8, 2)]
+    path = tmp_path / "a.building.yaml"
+    path.write_text(yaml.safe_dump(document))
+    lanes = {(lane.start, lane.end): lane.gate for lane in read_building(path).lanes}
+    for way in (("hall", "threshold", "store"), ("store", "threshold", "hall")):
+        assert sorted([lanes[way[:2]] or "", lanes[way[1:]] or ""]) == ["", "store door"]
+
+
 def test_floors_are_counted_by_elevation(tmp_path: Path) -> None:
     """A file lists its levels by name: L10 before L2."""
     document = _building()

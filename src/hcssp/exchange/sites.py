@@ -227,13 +227,15 @@ def _line(value: Any) -> str:
 
 
 def _crosses(first: tuple[Point, Point], second: tuple[Point, Point]) -> bool:
-    """Whether two segments cross."""
+    """Whether a lane crosses a door."""
 
     def side(a: Point, b: Point, c: Point) -> float:
         return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
     (a, b), (c, d) = first, second
-    return side(a, b, c) * side(a, b, d) <= 0.0 < dist(a, b) and side(c, d, a) * side(c, d, b) <= 0.0
+    # Of two lanes that meet on a door one crosses it.
+    opposite = (side(c, d, a) >= 0.0) != (side(c, d, b) >= 0.0)
+    return opposite and side(a, b, c) * side(a, b, d) <= 0.0 < dist(a, b)
 
 
 class _Map:
