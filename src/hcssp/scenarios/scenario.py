@@ -266,7 +266,7 @@ _NAMES = (
     "patient", "racetrack", "random", "rover", "routing", "search-and-rescue",
 )  # fmt: skip
 _HOMES = {"evacuation-text": "evacuation", "small-building": "evacuation", "random": "random_problems"}
-"""The built-in problems; and the module in :mod:`hcssp.scenarios.domains` where another name is that of it."""
+"""The built-in problems; and their modules in :mod:`hcssp.scenarios.domains` where these have other names."""
 
 
 def scenarios() -> dict[str, Scenario]:
