@@ -2,7 +2,7 @@
 
 Every edit goes through the API of ``hcssp serve`` over a socket. It is answered when its text was edited,
 read and drawn, and has a certified plan once a plan for it has come with a proven bound, and its page was
-fetched.
+fetched. The page is measured in a real browser: its longest frame while the bound is changed and planned for.
 
     python benchmarks/bench_serve.py
 """
@@ -19,7 +19,14 @@ from typing import Any
 
 from measuring import announce, number, parser, run_benchmark, table, verdict
 
-FIRST_AIM, PROVEN_AIM, GAP = 0.5, 5.0, 1e-4
+FIRST_AIM, PROVEN_AIM, FRAME_AIM, GAP = 0.5, 5.0, 0.1, 1e-4
+
+BOUNDS = ("5", "3", "1", "0.5", "10", "2")
+"""The bounds that are typed in the browser, one after the other."""
+
+RECORD_FRAMES = """() => { window.frames_ = []; let last = performance.now();
+  const tick = (now) => { frames_.push((now - last) / 1000); last = now; requestAnimationFrame(tick); };
+  requestAnimationFrame(tick); }"""
 
 GRID = ("models", "NE", "grid")
 EDITS: dict[str, list[dict[str, Any]]] = {
@@ -66,6 +73,32 @@ def measure_edit(client: Any, session: str, operations: list[dict[str, Any]]) ->
     return times
 
 
+def measure_frames(client: Any, session: str) -> list[float]:
+    """The longest frame of the page in seconds, after each change of the bound in a browser."""
+    from playwright_browser import chromium_browser, quiet_page
+
+    longest: list[float] = []
+    with (
+        chromium_browser() as browser,
+        quiet_page(browser, viewport={"width": 1400, "height": 900}) as page,
+    ):
+        page.goto(f"http://{client.address}/#s={session.rpartition('/')[2]}")
+        field = page.get_by_label("Bound on damage as a number")
+        planned = "Number(document.body.dataset.planned ?? 0)"
+        while not page.evaluate(planned):
+            page.wait_for_timeout(100.0)
+        page.evaluate(RECORD_FRAMES)
+        for bound in BOUNDS:
+            revision = page.evaluate(planned)
+            page.evaluate("frames_.length = 0")
+            field.fill(bound)
+            field.press("Enter")
+            while page.evaluate(planned) <= revision:
+                page.wait_for_timeout(100.0)
+            longest.append(page.evaluate("Math.max(...frames_)"))
+    return longest
+
+
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Measure all edits, one after the other in one session, and print the table."""
     from serve_client import running
@@ -79,8 +112,10 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
                 announce(name)
                 for key, seconds in measure_edit(client, session, operations).items():
                     figures.setdefault(name, {}).setdefault(key, []).append(seconds)
+        announce("the page in a browser")
+        figures["frames"] = measure_frames(client, session)
     keys = ("answered", "planned", "proven")
-    typical = {name: {key: median(each[key]) for key in keys} for name, each in figures.items()}
+    typical = {name: {key: median(figures[name][key]) for key in keys} for name in EDITS}
     rows = [(name, *(number(each[key]) for key in keys)) for name, each in typical.items()]
     worst = [max(each[key] for each in typical.values()) for key in keys]
     aims = (
@@ -90,6 +125,8 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     rows.append(("the slowest", number(worst[0]), *aims))
     header = ("edit", "answered, s", "first certified plan, s", f"gap {GAP:g}, s")
     print(table("The evacuation in the live planner, after an edit", header, rows))
+    longest = max(figures["frames"])
+    print(f"\nThe longest frame of the page: {number(longest)} s ({verdict(longest, FRAME_AIM)})")
     return figures
 
 

@@ -54,7 +54,7 @@ const app = {
     if (words) say(words);
     now.ahead = true;
     const sent = session.edit({ operations }, key, continues);
-    if (!bounds.held) drawDocument();
+    if (!bounds.held) drawDocument(operations.some(({ path: [part] }) => part !== "constraints"));
     return sent;
   },
   chosen: () => markEvent(),
@@ -207,7 +207,6 @@ function compose() {
   byId("no-map").textContent = file ? "There is no room yet: add one under “Draw”." : "";
   sheet.drawRooms();
   sheet.show(plan(), shownOnMap());
-  sheet.draw();
   if (hasMap(data)) drawLegend(byId("legend"), data);
   painter.draw(faultyRooms());
 }
@@ -226,8 +225,8 @@ function faultyRooms() {
   return spots().filter(({ room }) => paths.some((path) => [room, ...room.users].some((each) => `${path}/`.startsWith(`${each.path.join("/")}/`)))).map(({ room }) => room.name);
 }
 
-function drawDocument() {
-  if (now.ahead || !session.state?.valid) compose();
+function drawDocument(withRooms = true) {
+  if (withRooms && (now.ahead || !session.state?.valid)) compose();
   drawTools(byId("draw-panel"), app, painter);
   drawProcedureForm(byId("procedure-panel"), app, now.event);
   drawFigures(byId("figures-panel"), app);
