@@ -1,10 +1,10 @@
 """Plans for constrained stochastic shortest path problems, single and hierarchical.
 
-A plan minimises one expected cost while others stay within their budgets, each in expectation. Every
-answer carries a proven interval around the optimum and is evaluated by code that no solver uses.
+A plan minimises one expected cost under bounds on other expected costs. Every plan has a proven interval
+around the optimum, and is evaluated by code that no solver uses.
 
 The names are listed in ``__init__.pyi`` and imported when they are first used, so that ``import hcssp`` stays
-fast. What extends the library is in :mod:`hcssp.extend`.
+fast. Names for code that extends the library are in :mod:`hcssp.extend`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from hcssp.start import begin_command, is_command
 
 if is_command():
-    # Before anything else is imported, which takes longer than a user who changes their mind.
+    # Before other imports, so that an early Ctrl-C is handled.
     begin_command()
 
 import logging

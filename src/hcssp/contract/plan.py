@@ -1,4 +1,4 @@
-"""The one record of a solved plan: solvers make it; files, reports, execution and curves hand it around.
+"""Plans, the results of all solvers, which files, reports, execution and curves use.
 
 A plan contains the problem, the policy with its exact evaluation, the proof, the reason for stopping, prices,
 budgets and the trace. It has the same form for a single C-SSP and for a procedure, and separates *what is
@@ -54,24 +54,24 @@ if TYPE_CHECKING:
 class Plan(Card):
     """The result of a search: its policy, its proof, and reusable results.
 
-    Two plans are equal if they do the same in equal problems and prove the same.
+    Two plans are equal if their problems, policies and proofs are equal.
 
     Attributes
     ----------
     problem
-        The problem, under the bounds that the plan is judged by.
+        The problem, with its bounds.
     found_policy
-        What to do, or None if nothing was found; :attr:`policy` insists on one.
+        The policy, or None if none was found; :attr:`policy` raises an error then.
     evaluation
-        The policy's exact costs from code that shares nothing with the solver; None without a policy, or
-        if they were not computed when the plan was made.
+        The policy's exact costs from code that the solver does not use; None without a policy, or if they
+        were not computed when the plan was made.
     proof
-        What is proven about the problem; :attr:`status`, :attr:`lower_bound` and :attr:`upper_bound` follow.
+        The proof, from which :attr:`status`, :attr:`lower_bound` and :attr:`upper_bound` follow.
     claim
         For a plan from a file: the interval that the file claims under these bounds. Nothing follows from
         it.
     made_for
-        The bounds that the plan's file names, for a plan from a file; None for others. They decide nothing:
+        The bounds in the plan's file, for a plan from a file; None for others. They are not used:
         :attr:`bounds` are those of the problem.
     ending
         Why the search ended.
@@ -90,16 +90,16 @@ class Plan(Card):
     stochastic
         The optimum over randomised policies as a mixture of deterministic ones, where the solver has it.
     policies
-        Among which policies the plan is the best: deterministic ones only, or all. What is proven of all
-        holds for deterministic ones too, but not the other way round.
+        The policies among which the plan is the best: deterministic ones only, or all. Bounds on all policies
+        are valid for deterministic ones, but not conversely.
     method, seconds, iterations
-        How the plan was found, and how long that took.
+        The method, its time and its iterations.
     tolerances
-        What counted as kept, and what as optimal.
+        The tolerances of bounds and of optimality.
     memory
         The reusable results of the search, for :meth:`resolve`. They are not saved or pickled.
     record
-        The regions that the search has split, for a :attr:`certificate`. It is neither saved nor pickled.
+        The regions that the search has split, for a :attr:`certificate`. It is not saved or pickled.
     """
 
     problem: Problem
@@ -129,7 +129,7 @@ class Plan(Card):
 
     @classmethod
     def of_dead_end(cls, problem: Problem, error: DeadEnd, method: str = "") -> Plan:
-        """No plan, since no policy ends, as a method found out before its search began."""
+        """No plan, since no policy ends, which was proven before the search."""
         return cls(
             problem,
             proof=Infeasible(ends=False, trap=str(error)),
@@ -151,7 +151,7 @@ class Plan(Card):
 
     @property
     def lower_bound(self) -> float:
-        """No policy of the wanted kind, see :attr:`policies`, that keeps the bounds costs less."""
+        """A lower bound on the cost of all policies in :attr:`policies` that keep the bounds."""
         return self.proof.lower_bound
 
     @property
@@ -195,12 +195,12 @@ class Plan(Card):
 
     @property
     def policy(self) -> Policy:
-        """What to do.
+        """The policy.
 
         Raises
         ------
         NoSolution
-            If nothing was found; the message says whether nothing exists.
+            If there is no policy; the message has the reason.
         """
         if self.found_policy is None:
             raise NoSolution(self.message)
@@ -227,9 +227,9 @@ class Plan(Card):
     def certificate(self) -> Certificate:
         """A certificate of the proven bounds, for :func:`hcssp.checker.check`.
 
-        It is made on first use, and proves what can be proven of the search's bounds. Methods
-        other than the exact one, and plans from files, have a proof of the dual's bound. If the method ended
-        by itself and proved more by boxes of budgets, the exact method searches again to prove that, see
+        It is made on first use, and proves the bounds of the search as far as a certificate can. Methods
+        other than the exact one, and plans from files, have a proof of the dual's bound. If a search of boxes
+        of budgets was complete and proved more, the exact method searches again to prove that, see
         :mod:`hcssp.solving.proving`.
         """
         from hcssp.solving.proving import plan_certificate
@@ -238,7 +238,7 @@ class Plan(Card):
 
     @cached_property
     def stochastic_certificate(self) -> Certificate:
-        """A proof of the dual's bound alone, which holds for randomised policies, too: it has one leaf."""
+        """A proof of the dual's bound, which is valid for randomised policies, too: it has one leaf."""
         from hcssp.solving.proving import stochastic_certificate
 
         return stochastic_certificate(self)
@@ -250,7 +250,7 @@ class Plan(Card):
     def action(self, *where: Hashable) -> Hashable:
         """The action in a state: ``action(state)``, in a procedure ``action(activity, state)``.
 
-        None where the plan never goes.
+        None if the plan never reaches the state.
 
         Raises
         ------
@@ -274,7 +274,7 @@ class Plan(Card):
         event
             The event's name.
         entry
-            The label of the state that the event is entered in, where that can differ.
+            The label of the state in which the event is entered, if there are several.
         """
         policy = self.policy
         if not isinstance(policy, ProcedurePolicy):
@@ -282,17 +282,17 @@ class Plan(Card):
         return policy.choice(event, entry)
 
     def evaluate(self) -> Evaluation:
-        """The exact costs, computed now, whatever was recorded."""
+        """The exact costs, computed again."""
         return evaluate(self.problem, self.policy)
 
     def simulate(self, runs: int = 10_000, seed: int = 0, max_steps: int = MAX_STEPS) -> Simulation:
-        """Follow the plan many times; see :func:`hcssp.evaluation.simulation.simulate`."""
+        """Simulate the plan; see :func:`hcssp.evaluation.simulation.simulate`."""
         return simulate(self.problem, self.policy, runs, seed, max_steps)
 
     def under(self, problem: Problem) -> Plan:
-        """The same policy for the same problem under other bounds, for which nothing is proven yet.
+        """The same policy for the same problem under other bounds, without a proof.
 
-        Whether it keeps them, and what it proves then, :meth:`evaluated` finds out.
+        :meth:`evaluated` checks whether it keeps them, and gives the upper bound.
         """
         if problem.bounds.tolist() == self.problem.bounds.tolist():
             return replace(self, problem=problem)
@@ -307,7 +307,7 @@ class Plan(Card):
         )
 
     def keeps_bounds(self) -> bool:
-        """Whether the policy keeps its bounds, up to the plan's own tolerance."""
+        """Whether the policy keeps its bounds, up to the plan's tolerance."""
         return (self.evaluation or self.evaluate()).keeps_bounds(self.tolerances.feasibility)
 
     def evaluated(self) -> Plan:
@@ -328,7 +328,7 @@ class Plan(Card):
         return replace(plan, proof=Interval(min(self.lower_bound, cost), cost, optimality))
 
     def verified(self, certificate: str | Path, *, exact: bool = False) -> Plan:
-        """The plan with the interval that the certificate in a file proves, once the checker has verified it.
+        """The plan with the interval of the certificate in a file, which the checker verifies.
 
         See :func:`hcssp.files.certificate.verified_plan`.
         """
@@ -337,7 +337,7 @@ class Plan(Card):
         return verified_plan(self, certificate, exact=exact)
 
     def as_procedure(self) -> ProcedurePlan:
-        """The same plan as that of a procedure; a single problem is one that is run once."""
+        """The same plan for a procedure; a single problem becomes a procedure that runs it once."""
         if isinstance(self, ProcedurePlan):
             return self
         parts = {each.name: self.__dict__[each.name] for each in fields(self)}
@@ -361,7 +361,7 @@ class Plan(Card):
         policies: Policies | None = None,
         **named: float,
     ) -> Plan:
-        """Solve the same problem under other bounds, with all that was learnt.
+        """Solve the same problem under other bounds, with the results of this search.
 
         >>> from hcssp import solve
         >>> from hcssp.scenarios import small_building
@@ -377,7 +377,7 @@ class Plan(Card):
         method, stop, time_limit, gap, on_progress, tolerances
             As for :func:`hcssp.solve`; by default the tolerances of this plan.
         policies
-            Among which policies the best is wanted; by default the same as for this plan.
+            The policies among which to find the best; by default as for this plan.
         named
             More bounds, by keyword.
         """
@@ -411,13 +411,13 @@ class Plan(Card):
         Parameters
         ----------
         at
-            Where the execution is: an event, ``(activity, state)``, a state of a single problem, or the last
+            The current place: an event, ``(activity, state)``, a state of a single problem, or the last
             decision of a run. None for the start.
         spent
-            What was spent of each constraint since the plan began, if that is to count; None if what the plan
-            expected counts.
+            The amount spent under each constraint since the plan began; None for the expectation of the
+            plan.
         problem
-            The problem as it is now; None if nothing has changed but the budgets.
+            The changed problem; None if only the budgets have changed.
         charged, reckoned_at
             As for :func:`hcssp.solving.replan.replan`.
         options
@@ -446,22 +446,22 @@ class Plan(Card):
         stop, time_limit, gap
             When to stop the search for the best plan with each alternative, as for :func:`hcssp.solve`.
         best
-            Whether to search for those plans at all.
+            Whether to search for those plans.
         """
         from hcssp.solving.why import why
 
         return why(self, at, stop=stop, time_limit=time_limit, gap=gap, best=best)
 
     def start(self, *, seed: int | None = None, **options: Unpack[SearchOptions]) -> Run:
-        """Begin to follow the plan; see :mod:`hcssp.execution`.
+        """Start a run of the plan; see :mod:`hcssp.execution`.
 
         Parameters
         ----------
         seed
             Identifies the random choices of a randomised plan; None for different ones in every run.
         options
-            As for :meth:`replan`: how the rest is planned again where measured amounts of capacities lead to
-            where the plan says nothing. By default it stops at a gap of 1e-3 then, since a robot waits.
+            As for :meth:`replan`: for planning the rest again if measured amounts lead to states without an
+            action of the plan. By default this stops at a gap of 1e-3, since a robot waits.
         """
         from hcssp.execution import Run
 
@@ -494,9 +494,9 @@ class Plan(Card):
         Parameters
         ----------
         path
-            Where to write the page.
+            The file of the page.
         vary
-            The constraint whose bound the slider moves at first; by default the scarcest.
+            The constraint of the slider that is shown first; by default the one with the highest price.
         points
             The approximate number of positions of the slider; 0 for no slider.
         time_limit

@@ -337,7 +337,7 @@ def solve(
     record: SearchRecord | None = None,
     policies: Policies | None = None,
 ) -> Plan:
-    """Solve `problem` until a criterion of `stop` holds or the solver has nothing left to do.
+    """Solve `problem` until a criterion of `stop` holds or the method is complete.
 
     Parameters
     ----------
@@ -349,48 +349,46 @@ def solve(
         implicit problem heuristic search.
     stop
         A criterion or several; the first that holds gives the reason. If neither `stop` nor `gap` is given,
-        the search stops at the relative gap at which a plan is called optimal; an empty list goes on to the
-        method's own end.
+        the search stops at the relative gap at which a plan is called optimal; with an empty list it stops
+        when the method is complete.
     on_progress
         Called with every snapshot.
     time_limit, gap
         Stop after this many seconds, or at this relative gap: short for ``MaxRuntime(time_limit)`` and
-        ``Gap(gap)``, besides `stop`.
+        ``Gap(gap)``, in addition to `stop`.
     start
-        A plan to begin with: its policy is the first incumbent if it keeps the bounds, what was proven or
-        verified under the same bounds is taken over, its prices are the first to be tried, and what was
-        learnt is kept. What a file merely claims
-        (:attr:`Plan.claim`) is not.
+        A plan to begin with: its policy is the first incumbent if it keeps the bounds, an interval that was
+        proven or verified under the same bounds stays valid, and its prices and its memory are reused. The
+        claim of a file (:attr:`Plan.claim`) is not used.
     memory
         Results of earlier searches for the same problem.
     like
-        A plan for a similar problem, such as the same before the world changed: its prices, and the regions
-        that its search has split, are the first to be tried.
+        A plan for a similar problem, such as the problem before a change: its prices, and the regions that
+        its search has split, are tried first.
     tolerances
-        What counts as keeping a bound, and what as optimal.
+        The tolerances of bounds and of optimality.
     executor
         Executes tasks in parallel: :func:`hcssp.open_workers`, a Dask client, or any executor of
         :mod:`concurrent.futures`. It stays open. By default the search runs in this process.
     record
-        Where the search records its regions, which may be read while it goes on. One with regions,
-        such as :func:`hcssp.extend.load_search` reads from a file, is continued; what is known of them is
-        proven again.
+        The record of regions, which may be read during the search. A record with regions, such as
+        :func:`hcssp.extend.load_search` reads from a file, is continued; their bounds are proven again.
     policies
-        Among which policies the best is wanted: ``"deterministic"`` ones, or ``"randomised"`` ones, which may
-        choose at random. By default those of the method; without a method, deterministic ones.
+        The policies among which to find the best: ``"deterministic"`` or ``"randomised"`` ones. By
+        default those of the method; without a method, deterministic ones.
 
     Raises
     ------
     InvalidOption
-        If `method`, `stop`, `time_limit` or `gap` cannot be used; the message says what to write.
+        If `method`, `stop`, `time_limit` or `gap` cannot be used; the message has the remedy.
     UnknownName
-        If there is no method of that name.
+        If there is no method with this name.
 
     Returns
     -------
     Plan
-        What is proven, and the best policy with its independent evaluation. Ctrl-C returns the incumbent, and
-        so does a search that runs out of memory.
+        The proof, and the best policy with its independent evaluation. After Ctrl-C, or without memory, it
+        has the incumbent.
     """
     began = time.perf_counter()
     tolerances = tolerances or DEFAULT_TOLERANCES
