@@ -44,7 +44,7 @@ from hcssp.procedure.model import Activity
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_evaluation import System
 from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
-from hcssp.ssp.potential import ROUNDINGS, SCALING_LOSS, Certificate, levels_of
+from hcssp.ssp.potential import ROUNDINGS, levels_of
 from hcssp.ssp.scalar_problem import Region
 from hcssp.threads import parallel_map
 
@@ -447,16 +447,13 @@ class ExitAnswer(NamedTuple):
     Attributes
     ----------
     plan
-        The best plan known.
+        The best plan.
     levels
         A certified lower bound for every entrance; ``inf`` where no plan ends with certainty.
-    loss
-        By how much the levels may be too low, for one execution; 0 if planning again would not help.
     """
 
     plan: ActivityPlan
     levels: FloatArray
-    loss: float
 
 
 class MultiExitPlanner(Planner):
@@ -464,7 +461,7 @@ class MultiExitPlanner(Planner):
 
     The value of an entry is a certified lower bound if the values of the exits are lower bounds.
     Weights rarely repeat, so plans are kept rather than answers: the best of the last plans of the region is
-    tested by its reduced costs (:mod:`hcssp.ssp.potential`), and often it proves enough.
+    tested by its reduced costs (:mod:`hcssp.ssp.potential`), and often it is still the best.
     """
 
     def __init__(
@@ -484,7 +481,6 @@ class MultiExitPlanner(Planner):
         exit_values: FloatArray,
         forbidden: frozenset[int],
         near: ActivityPlan | None = None,
-        allowance: float = 0.0,
     ) -> ExitAnswer | None:
         """The best plan that avoids the `forbidden` rows, and a bound for each entrance.
 
@@ -500,19 +496,17 @@ class MultiExitPlanner(Planner):
             The rows not to use.
         near
             A plan that is probably close to the answer; it need not lie in the region.
-        allowance
-            A loss that is small enough for the caller.
         """
         least = float(np.min(exit_values))
         if least == np.inf:
             return None
         above = above_least(exit_values)
         key = forbidden, np.append(weights, above).tobytes()
-        answer = self._answers.get(key)
-        if key not in self._answers or (answer is not None and answer.loss > allowance):
+        if key not in self._answers:
             if len(self._answers) > self._parameters.max_regions:
                 self._answers.clear()
-            answer = self._answers[key] = self._answer(weights, above, forbidden, near, allowance)
+            self._answers[key] = self._answer(weights, above, forbidden, near)
+        answer = self._answers[key]
         if answer is None:
             return None
         return answer._replace(levels=(answer.levels + least) * (1.0 - 2.0 * ROUNDINGS))
@@ -554,7 +548,6 @@ class MultiExitPlanner(Planner):
         exit_values: FloatArray,
         forbidden: frozenset[int],
         near: ActivityPlan | None,
-        allowance: float,
     ) -> ExitAnswer | None:
         doors = self.block.doors
         known = None
@@ -563,12 +556,11 @@ class MultiExitPlanner(Planner):
             banned = np.array(sorted(forbidden), dtype=np.int64)
             known = self._best_known(own, banned)
             if known is not None:
-                certificate = self._certificate(known, own, banned)
-                loss = 0.0
-                if certificate.share > SCALING_LOSS:
-                    loss = float(known.costs @ own) * min(certificate.share, 1.0)
-                if loss <= allowance:
-                    return ExitAnswer(known, levels_of(certificate, doors), loss)
+                reduced = known.reduced_costs @ own
+                reduced[banned] = np.inf
+                proof = self.balance.certify_quickly(own, known.values @ own, reduced)
+                if proof is not None:
+                    return ExitAnswer(known, levels_of(proof, doors))
         optimum = self.optimum(weights, exit_values, self.allowed(forbidden), known or near)
         if optimum is None:
             return None
@@ -580,7 +572,7 @@ class MultiExitPlanner(Planner):
             self._known.append(plan)
         else:
             levels[optimum.dead[doors]] = np.inf
-        return ExitAnswer(plan, levels, 0.0)
+        return ExitAnswer(plan, levels)
 
     def _best_known(self, weights: FloatArray, banned: IntArray) -> ActivityPlan | None:
         """The known plan of the region that costs least under weights of all own costs."""
@@ -592,15 +584,6 @@ class MultiExitPlanner(Planner):
             if not (self._known[place].rows[states] == banned).any():
                 return self._known[place]
         return None
-
-    def _certificate(self, plan: ActivityPlan, weights: FloatArray, banned: IntArray) -> Certificate:
-        """The bound that a plan of the region proves; the share is its loss, 0 if it is the best."""
-        reduced = plan.reduced_costs @ weights
-        reduced[banned] = np.inf
-        values = plan.values @ weights
-        certificate = self.balance.certify_quickly(weights, values, reduced, self._parameters.max_loss)
-        # Zero is always a bound: no cost is negative.
-        return Certificate(0.0, np.zeros_like(values), 1.0) if certificate is None else certificate
 
 
 def above_least(exit_values: FloatArray) -> FloatArray:

@@ -37,7 +37,7 @@ from hcssp.dual.local_search import MultiExitLocalSearch
 from hcssp.dual.oracle import AffordableOracle, Minimum, Strategies
 from hcssp.dual.plan_point import Entry, MultiExitPoint
 from hcssp.dual.potentials import WholePotentials
-from hcssp.dual.value_cache import DEFAULT_PARAMETERS, ActivityPlan
+from hcssp.dual.value_cache import ActivityPlan
 from hcssp.errors import DeadEnd
 from hcssp.procedure.flattening import Flattening
 from hcssp.ssp.potential import ROUNDINGS
@@ -308,7 +308,6 @@ class MultiExitOracle(AffordableOracle[MultiExitPoint]):
         self.layout = MultiExitLayout(self._prepare(), flattening.state_offset)
         self.planners = [MultiExitPlanner(block, system_of(evaluation)) for block in self.layout.blocks]
         super().__init__(bounds, self.layout.row_start)
-        self._splits: dict[Region, list[frozenset[int]]] = {}
 
     def _prepare(self) -> Prepared:
         flat = self.flattening.assembled()
@@ -326,48 +325,12 @@ class MultiExitOracle(AffordableOracle[MultiExitPoint]):
     ) -> Minimum[MultiExitPoint] | None:
         if self._is_hollow:
             return None
-        # A look-up takes about as long as a plan, so coarse answers save nothing.
-        least = max(min(precision, DEFAULT_PARAMETERS.coarsest_precision), DEFAULT_PARAMETERS.tolerance)
-        forbidden = self.split(region)
-        allowances = np.zeros(len(self.planners))
-        if near is not None:
-            # What will be executed is known well enough from a policy that is close.
-            allowances = self._allowances(near, least * float(near.costs @ weights))
-        while True:
-            found = self._backwards(weights, forbidden, near, allowances)
-            if found is None:
-                return None
-            minimum, losses = found
-            point = minimum.point
-            tolerance = least * minimum.bound
-            if float(point.executions @ losses) <= tolerance:
-                return minimum
-            loose = self._allowances(point, tolerance)
-            allowances = np.where(losses > loose, 0.0, allowances)
-            near = point
-
-    def _allowances(self, point: MultiExitPoint, tolerance: float) -> FloatArray:
-        """The allowed loss of each activity in one execution, if a policy executes them as `point` does."""
-        executed = point.executions > 0.0
-        share = 0.5 * tolerance / max(1, int(np.count_nonzero(executed)))
-        allowances = np.full(len(executed), np.inf)
-        allowances[executed] = share / point.executions[executed]
-        return allowances
-
-    def _backwards(
-        self,
-        weights: FloatArray,
-        forbidden: list[frozenset[int]],
-        near: MultiExitPoint | None,
-        allowances: FloatArray,
-    ) -> tuple[Minimum[MultiExitPoint], FloatArray] | None:
-        """One pass from the end to the start, and the possible error of each activity's bound."""
-        layout, num_events = self.layout, self.layout.num_events
+        # A look-up takes about as long as a plan, so coarse answers would save nothing.
+        layout, num_events, forbidden = self.layout, self.layout.num_events, self.split(region)
         prices: FloatArray = weights @ layout.event_costs
         values = np.full(layout.state_offset[-1], np.inf)
         values[layout.end] = 0.0
         plans: list[ActivityPlan | None] = [None] * len(self.planners)
-        losses = np.zeros(len(self.planners))
         choices = np.full(num_events, NO_ROW, dtype=np.int64)
         for part in layout.order:
             if part < num_events:
@@ -381,31 +344,24 @@ class MultiExitOracle(AffordableOracle[MultiExitPoint]):
                 values[planner.block.exits],
                 forbidden[activity + 1],
                 None if near is None else near.plans[activity],
-                float(allowances[activity]),
             )
             if answer is not None:
-                plans[activity], levels, losses[activity] = answer
+                plans[activity], levels = answer
                 values[layout.state_offset[activity] + planner.block.doors] = levels
         value = layout.value(layout.begin, prices, values)
         if not isfinite(value):
             return None
         point = MultiExitPoint(layout, self.planners, choices, tuple(plans))
-        return Minimum(point, layout.rounded_down(value)), losses
+        return Minimum(point, layout.rounded_down(value))
 
     def split(self, region: Region) -> list[frozenset[int]]:
         """The forbidden rows of the events, then those of each activity, in their own numbering."""
-        known = self._splits.get(region)
-        if known is not None:
-            return known
         offset = self.layout.row_offset
         parts: list[set[int]] = [set() for _ in range(len(offset))]
         for row in region.forbidden:
             block = int(np.searchsorted(offset, row, side="right"))
             parts[block].add(row - (int(offset[block - 1]) if block else 0))
-        if len(self._splits) > DEFAULT_PARAMETERS.max_regions:
-            self._splits.clear()
-        self._splits[region] = [frozenset(part) for part in parts]
-        return self._splits[region]
+        return [frozenset(part) for part in parts]
 
     def _alike(self, bounds: FloatArray) -> MultiExitOracle:
         return MultiExitOracle(self.flattening.under(bounds), self._evaluation, affordable=self._affordable)

@@ -57,13 +57,9 @@ class PlannerParameters:
         The number of activities, of all regions together, whose groups of identical activities are kept.
     max_plans
         The number of plans of a multi-exit activity among which the next answer is looked for.
-    max_loss
-        A plan of a multi-exit activity that proves less than this share of its value proves nothing.
     tolerance
         Plans are not distinguished if their costs differ by less than this share of the bound of a procedure;
         nothing is planned for the sake of less.
-    coarsest_precision
-        An answer of a procedure with multi-exit activities is at least as precise, relative to the value.
     least_group_entries
         A region with fewer activities takes as much memory as one with these.
     """
@@ -73,9 +69,7 @@ class PlannerParameters:
     same_point: float = 1e-13
     max_group_entries: int = 1_000_000
     max_plans: int = 16
-    max_loss: float = 0.5
     tolerance: float = 1e-11
-    coarsest_precision: float = 1e-6
     least_group_entries: int = 1_000
 
 
