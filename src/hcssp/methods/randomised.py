@@ -121,10 +121,10 @@ class RandomisedDual:
         for bounds in (flat.bounds, nearly):
             kept = within_bounds(optimum, bounds)
             found = stationary(flat, kept)
-            flow = None
+            few = None
             if len(found.extra) > np.count_nonzero(prices):
-                flow = self.vertex(flat, found, kept, prices, bounds)
-            yield found if flow is None else _policy_of_flow(flat, flow, self.least_share)
+                few = self.vertex(flat, found, kept, prices, bounds)
+            yield found if few is None else few
         yield found
 
     def vertex(
@@ -134,8 +134,10 @@ class RandomisedDual:
         optimum: StochasticOptimum,
         prices: FloatArray,
         bounds: FloatArray,
-    ) -> FloatArray | None:
-        """The flow of each row in a vertex of the optimal policies of these rows; None if HiGHS finds none.
+    ) -> RandomisedPolicy | None:
+        """A vertex of the optimal policies of these rows; None if HiGHS finds none.
+
+        Where HiGHS finds no flow, or takes it for 0, it does what one policy of the mixture does.
 
         Parameters
         ----------
@@ -184,7 +186,8 @@ class RandomisedDual:
         status = highspy.HighsBasisStatus
         first = optimum.policies[int(np.argmax(optimum.weights))]
         # Where that policy never goes, another one of the mixture decides.
-        basic = np.isin(rows, np.where(first[inside] >= 0, first[inside], policy.rows[inside]))
+        usual = np.where(first >= 0, first, policy.rows)
+        basic = np.isin(rows, usual[inside])
         taken = np.bincount(place[flat.row_state[rows[basic]]], minlength=len(inside)) > 0
         basic |= np.isin(rows, policy.rows[inside[~taken]])
         basis.col_status = [status.kBasic if each else status.kLower for each in basic.tolist()]
@@ -197,7 +200,7 @@ class RandomisedDual:
             return None
         flow = np.zeros(flat.num_rows)
         flow[rows] = np.maximum(answer.values, 0.0)
-        return flow
+        return _policy_of_flow(flat, flow, self.least_share, usual[inside])
 
 
 def within_bounds(optimum: StochasticOptimum, bounds: FloatArray) -> StochasticOptimum:
@@ -223,10 +226,12 @@ def within_bounds(optimum: StochasticOptimum, bounds: FloatArray) -> StochasticO
     return replace(optimum, weights=weights / weights.sum())
 
 
-def _policy_of_flow(flat: CSSP, flow: FloatArray, least_share: float) -> RandomisedPolicy:
-    """The stationary policy that takes each row as often as a flow does."""
+def _policy_of_flow(flat: CSSP, flow: FloatArray, least_share: float, usual: IntArray) -> RandomisedPolicy:
+    """The stationary policy that takes each row as often as a flow, and a `usual` one where there is none."""
     states: IntArray = flat.row_state
     through = np.bincount(states, flow, flat.num_states)
     flow = np.where(flow > least_share * through[states], flow, 0.0)
+    through = np.bincount(states, flow, flat.num_states)[states]
+    flow[usual[through[usual] == 0.0]] = 1.0
     through = np.bincount(states, flow, flat.num_states)[states]
     return RandomisedPolicy(flat, np.divide(flow, through, out=np.zeros_like(flow), where=through > 0.0))
