@@ -451,6 +451,14 @@ def test_a_mission_begins_on_the_map_of_a_building(page: Page, tmp_path: Path) -
     planned(page)
     assert page.locator("#site-panel svg").count() == 1
     assert "desk to store" in text_of(page)
+    # The map shows on which way the robot is.
+    page.get_by_role("tab", name="Run").click()
+    page.get_by_role("button", name="Begin a run").click()
+    until(
+        page,
+        """() => { document.querySelector("#run-panel [data-key='Step by chance']")?.click();
+        return document.querySelectorAll('#site-panel .way.here').length === 1; }""",
+    )
 
 
 HOSTILE, END = '<img src=x onerror="document.title=1">', "</script><b>"

@@ -684,7 +684,7 @@ class Sessions:
             await session.edit(text, (), None, True)
             session.begun()
         except BaseException:
-            await self._drop(session)
+            await self.forget(session)
             raise
         return session
 
@@ -733,10 +733,7 @@ class Sessions:
             await oldest.close()
 
     async def forget(self, session: Session) -> None:
-        """Close a session, and delete its saved state."""
-        await self._drop(session)
-
-    async def _drop(self, session: Session) -> None:
+        """Close a session, and remove its file."""
         self.open.pop(session.key, None)
         await session.close(forget=True)
         with suppress(OSError):

@@ -22,12 +22,13 @@ function drawSite(host, levels, activities, plan, choose) {
     const ways = level.paths.map((path) => {
       const counts = path.activities.map((index) => plan.activities[index].executions), executions = counts.reduce((sum, each) => sum + each, 0);
       const busiest = path.activities[counts.indexOf(Math.max(...counts))];
-      return { points: moved(pairs(path.line), 0.7 * unit), executions, busiest };
+      return { points: moved(pairs(path.line), 0.7 * unit), executions, busiest, activities: path.activities };
     }).sort((a, b) => a.executions - b.executions);
-    const drawn = ways.map(({ points, executions, busiest }) => {
+    const drawn = ways.map(({ points, executions, busiest, activities: all }) => {
       const name = `${activities[busiest].name}: ${executions > 0 ? times(executions) : "never"}`;
       const way = line(executions > 0 ? "way taken" : "way", points, name);
       way.setAttribute("stroke-width", executions > 0 ? Math.max(0.35, 1.3 * Math.sqrt(Math.min(1, executions))) * unit : 0.25 * unit);
+      way.dataset.activities = all.join(" ");
       if (executions > 0) fill(way, { tabindex: 0, role: "button", "aria-label": name, onclick: () => choose(busiest), onkeydown: (event) => { if (event.key === "Enter") choose(busiest); } }, []);
       return way;
     });

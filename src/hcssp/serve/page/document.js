@@ -364,8 +364,15 @@ export function removeOutcome(event, choice, outcomes, at) {
   return rest.length ? setOutcomes(event, choice, rest) : [remove(choicePath(event, choice))];
 }
 
+// Every way a choice can turn out by chance, also in the procedures inside.
+export function chancesOf(document) {
+  return folders(document).flatMap((folder) => Object.entries(valueAt(document, [...folder, "procedure", "events"]) ?? {}).flatMap(([event, choices]) => Object.entries(choices ?? {}).flatMap(([name, stated]) => {
+    const outcomes = outcomesOf(stated), path = [...folder, "procedure", "events", event, name];
+    return outcomes.length > 1 ? outcomes.map((outcome, at) => ({ path, event, name, outcomes, at, to: outcome?.runs ?? targets(outcome).join(" or ") })) : [];
+  })));
+}
 // One outcome has happened: it is certain from now on.
-export const certain = (event, choice, outcomes, at) => setOutcomes(event, choice, outcomes.map((each, index) => ({ ...each, probability: index === at ? 1 : 0 })));
+export const certain = ({ path, outcomes, at }) => [set(path, outcomes.map((each, index) => ({ ...each, probability: index === at ? 1 : 0 })))];
 
 // A room of its own behind the last one: its start lies in the wall that they share, and it is run before the end.
 export function addRoom(document, corners) {

@@ -13,7 +13,7 @@ const NOTHING = { problem: { name: "", primary: "", greatest: false, called: {},
 use(NOTHING);
 
 // What is shown: a page of the server, one of its plans, and the document, which may be ahead of both.
-const now = { page: NOTHING, index: 0, head: null, document: null, ahead: false, event: { event: null, target: null }, connecting: false };
+const now = { page: NOTHING, index: 0, head: null, document: null, ahead: false, event: { event: null, target: null } };
 const say = (words) => { byId("say").textContent = words; byId("status").textContent = words; };
 const plan = () => now.page.plans[now.index];
 const hasPlan = () => Boolean(plan()?.words?.length);
@@ -58,6 +58,8 @@ const app = {
     return sent;
   },
   chosen: () => markEvent(),
+  // The rooms, or the site that has none.
+  showPlace: () => chooseTab(now.page.site.length && !spots().length ? "site-panel" : "map-panel"),
   showPage(page, index) { now.head = null; showPage(page, index); },
   async showPlan(head) {
     try {
@@ -116,7 +118,7 @@ function takeState(state) {
   comparison.draw();
   if (isNew) {
     Object.assign(operator, { run: null, change: 0 });
-    if (state.drawing) chooseTab(now.page.site.length && !spots().length ? "site-panel" : "map-panel");
+    if (state.drawing) app.showPlace();
   }
   const { early } = now;
   now.early = null;
@@ -253,7 +255,10 @@ function drawViews() {
     drawCrumbs(openLevel);
     markEvent();
   }
-  if (!byId("site-panel").hidden) drawSite(byId("levels"), data.site, data.problem.activities, isShown, chooseActivity);
+  if (!byId("site-panel").hidden) {
+    drawSite(byId("levels"), data.site, data.problem.activities, isShown, chooseActivity);
+    operator.mark();
+  }
 }
 
 function chooseActivity(index) {

@@ -1,6 +1,6 @@
 // What is known of the plan: the search as it goes on, the bounds to drag, questions, comparisons, and a run of it.
 
-import { certain, evaluated, outcomesOf, parametersOf, targets } from "./document.js";
+import { certain, chancesOf, evaluated, parametersOf } from "./document.js";
 import { request } from "./client.js";
 import { button, choice, entry, labelled, redraw } from "./forms.js";
 
@@ -284,7 +284,7 @@ export class Operator {
       const answer = await this.app.session.ask(`/run${path}`, body);
       if (path === "/outlook") { this.outlook = answer.outlook; this.draw(); } else this.take(path === "/end" ? null : answer);
       if (this.run && path !== "/outlook") this.app.say(this.run.words);
-      if (path === "") this.app.tab("map-panel");
+      if (path === "") this.app.showPlace();
       return true;
     } catch (error) {
       this.words = error.message;
@@ -314,6 +314,7 @@ export class Operator {
   // Where the robot is, and where it was.
   mark() {
     const { run } = this, sheet = this.app.sheet, on = (index, x, y) => { const panel = panelOf(data, index); return panel?.grid ? placed(panel, [x, y]).map((each) => each + 0.5) : null; };
+    byId("levels").querySelectorAll(".way").forEach((way) => way.classList.toggle("here", Boolean(run?.activity) && way.dataset.activities.split(" ").includes(String(run.index))));
     if (!run?.trail || !sheet.pixels) { this.layer?.replaceChildren(); return; }
     this.layer ??= sheet.element.appendChild(svg("g", { class: "robot" }));
     let d = "", before = null;
@@ -336,7 +337,7 @@ export class Operator {
     const { problem } = data, names = [problem.primary, ...problem.constraints];
     const cell = (figures, name) => (figures?.[name] === undefined || figures[name] === null ? "–" : amount(name, figures[name], figure));
     const where = [run.event && run.event !== `in ${run.activity}` ? `at ${run.event}` : null, run.activity ? `in ${run.activity}` : null, run.state].filter(Boolean).join(", ");
-    const chances = Object.entries(app.document()?.procedure?.events ?? {}).flatMap(([event, choices]) => Object.entries(choices ?? {}).flatMap(([name, stated]) => { const outcomes = outcomesOf(stated); return outcomes.length > 1 ? outcomes.map((outcome, at) => ({ event, name, outcomes, at, to: outcome.runs ?? targets(outcome).join(" or ") })) : []; }));
+    const chances = app.document() ? chancesOf(app.document()) : [];
     // The outcome alone, unless it can begin in several states.
     const called = ({ outcome, state: where }) => (outcome === null ? where ?? "goes on" : run.possible.filter((each) => each.outcome === outcome).length > 1 ? `${outcome}, ${where}` : outcome);
     const capacities = Object.entries(run.capacities), left = (name, most) => { const amount = most - (this.measured[name] ?? run.used[name] ?? 0); return `${figure(amount, 3)} of ${figure(most)} (${percent(amount / most)})`; };
@@ -348,7 +349,7 @@ export class Operator {
         html("div", { class: "row" }, button("Step by chance", () => this.chance()), button("To the next event", () => this.hurry(), { title: "steps by chance until something is decided" })),
         html("h3", {}, "The world is different"),
         capacities.length ? html("div", { class: "row" }, capacities.map(([name, most]) => labelled(`${name} left, measured`, entry("", (text) => this.measure(name, most, text), { placeholder: "such as 40%", "data-key": `measured ${name}` })))) : null,
-        chances.length ? html("details", { open: this.reporting, ontoggle: (event) => { this.reporting = event.target.open; } }, html("summary", {}, "Report an event"), html("p", { class: "help" }, "The outcome is known: the problem is changed, and the rest is planned again."), html("div", { class: "row" }, chances.map((each) => button(`${each.name}: ${each.to}`, () => this.report(each), { title: `at ${each.event}`, "data-key": `report ${each.event} ${each.name} ${each.at}` })))) : null,
+        chances.length ? html("details", { open: this.reporting, ontoggle: (event) => { this.reporting = event.target.open; } }, html("summary", {}, "Report an event"), html("p", { class: "help" }, "The outcome is known: the problem is changed, and the rest is planned again."), html("div", { class: "row" }, chances.map((each) => button(`${each.name}: ${each.to}`, () => this.report(each), { title: `at ${each.event}`, "data-key": `report ${each.path.join("/")} ${each.at}` })))) : null,
         html("div", { class: "row" }, button("Replan", () => this.replan(), { title: "with the problem as it is now, and what was measured" }), labelled("within seconds", entry(this.deadline, (text) => { this.deadline = Number(text) || 2; }, { size: 4, "data-key": "deadline" }))),
         html("div", { class: "row" }, button("Distribution of the rest", () => this.act("/outlook", {})))],
       this.outlook && plan ? outlookOf(plan, this.outlook, { bounds: run.left ?? {}, costs: run.remaining ?? {} }) : null,
@@ -374,8 +375,8 @@ export class Operator {
     for (let steps = 0; steps < 500 && this.run && !this.run.over && (steps === 0 || this.run.activity || this.run.event === from); steps++) if (!await this.chance()) return;
   }
 
-  async report({ event, name, outcomes, at, to }) {
-    await this.app.edit(certain(event, name, outcomes, at), `${name} leads to ${to}.`);
+  async report(chance) {
+    await this.app.edit(certain(chance), `${chance.name} leads to ${chance.to}.`);
     await this.replan();
   }
 }
