@@ -87,7 +87,7 @@ def test_what_follows_the_exits_is_added_and_rounded_down(monkeypatch: pytest.Mo
     for _ in range(100):
         levels = numbers(rng, 3)
         (least,) = numbers(rng, 1)
-        known = ExitAnswer(plan, np.array([*levels, inf]), 0.0)
+        known = ExitAnswer(plan, np.array([*levels, inf]))
         monkeypatch.setattr(planner, "_answer", lambda *_, known=known: known)
         planner._answers.clear()
         answer = planner.plan(np.ones(1), np.array([least]), frozenset())
@@ -103,8 +103,8 @@ def test_what_has_no_plan_is_asked_for_one_once(monkeypatch: pytest.MonkeyPatch)
     planner._answers, planner._parameters = {}, DEFAULT_PARAMETERS
     asked: list[Any] = []
     monkeypatch.setattr(planner, "_answer", lambda *question: asked.append(question))
-    for allowance in (0.0, 1.0):
-        assert planner.plan(np.ones(1), np.array([2.0]), frozenset(), allowance=allowance) is None
+    for _ in range(2):
+        assert planner.plan(np.ones(1), np.array([2.0]), frozenset()) is None
     assert len(asked) == 1
     assert planner.plan(np.ones(1), np.array([inf]), frozenset()) is None
     assert len(asked) == 1
