@@ -121,7 +121,7 @@ def test_progress_tells_of_workers_and_open_nodes(processes: Workers) -> None:
 
 def test_a_worker_that_is_killed_costs_nothing_but_time(processes: Workers) -> None:
     lost = processes.lost
-    problem = stages(8, seed=3)
+    problem = stages(30, constraints=3, seed=1)
     alone = solve(problem, stop=[])
     victims: list[int] = []
 

@@ -479,7 +479,7 @@ def influence_in_words(influence: Influence, measure: Measure) -> str:
 
     >>> burnt = Influence("hall", "run", "fire", 0.1, 0.02)
     >>> print(influence_in_words(burnt, Measure("damage", "expected damage")))
-    +0.02  the 10% of reaching fire from hall, run
+    +0.02  probability 10% of reaching fire from hall, run
     """
     change = changed_by(influence, measure)
     if influence.action == "":
