@@ -12,7 +12,7 @@ from hcssp.exchange import MODEL_SUFFIXES
 from hcssp.exchange.models import ExplicitModel, posed
 from hcssp.exchange.storm import LANGUAGES, Constants, Language, read_symbolic, refuse_more_states
 
-DRN, UMB = ".drn", ".umb"
+DRN = ".drn"
 
 
 @dataclass(frozen=True)
