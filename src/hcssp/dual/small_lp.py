@@ -134,8 +134,8 @@ class SmallLP:
             self.inverse = self.inverse - direction[:, np.newaxis] * row
             self.inverse[leaves] = row
             self.shares = np.maximum(self.inverse @ self._right, 0.0)
-        if self._updates > SIMPLEX.max_updates:
-            self._refactor()
+            if self._updates > SIMPLEX.max_updates:
+                self._refactor()
         return found
 
     def _entering(self, cautious: bool) -> int | None:
