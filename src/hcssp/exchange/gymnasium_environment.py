@@ -39,7 +39,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -52,6 +52,9 @@ from hcssp.errors import ImproperPolicy, InvalidProblem, UnsupportedProblem
 from hcssp.evaluation.simulation import MAX_STEPS, Simulation, draw_starts, require_positive
 from hcssp.exchange.models import extra
 from hcssp.procedure.model import HCSSP
+
+if TYPE_CHECKING:
+    from gymnasium import Env
 
 
 class TableStep(NamedTuple):
@@ -86,7 +89,7 @@ ENDED = "ended"
 
 
 def from_gymnasium(
-    environment: Any,
+    environment: Env[Any, Any],
     costs: Mapping[str, StepCost],
     *,
     bounds: Mapping[str, float] | None = None,
@@ -365,7 +368,7 @@ def _environment_class() -> Any:
 
 def to_gymnasium(
     problem: CSSP | HCSSP, *, refusal: float | None = None, render_mode: str | None = None
-) -> Any:
+) -> Env[int, int]:
     """Make a ``gymnasium.Env`` of a problem; see the module for its observations.
 
     Parameters
@@ -383,11 +386,12 @@ def to_gymnasium(
     MissingDependency
         If Gymnasium is not installed.
     """
-    return _environment_class()(problem, refusal, render_mode)
+    made: Env[int, int] = _environment_class()(problem, refusal, render_mode)
+    return made
 
 
 def record_episodes(
-    environment: Any,
+    environment: Env[Any, Any],
     behaviour: Plan | Behaviour,
     episodes: int = 1000,
     seed: int = 0,
@@ -417,7 +421,8 @@ def record_episodes(
         If an episode enters a state in which the plan does nothing.
     """
     require_positive(episodes=episodes, max_steps=max_steps)
-    inner: EpisodeOfProblem = environment.unwrapped.episode
+    unwrapped: Any = environment.unwrapped
+    inner: EpisodeOfProblem = unwrapped.episode
     act = _follow(inner, behaviour) if isinstance(behaviour, Plan) else behaviour
     names = inner.problem.cost_names
     totals = np.zeros((len(names), episodes))
