@@ -19,7 +19,7 @@ from serve_client import running
 from volume import examples
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 skip_without_browser()
 pytest.importorskip("starlette", reason="there is no Starlette; pip install 'hcssp[serve]' to run these")
@@ -579,3 +579,18 @@ def test_sixty_random_edits_leave_no_error(page: Page, seed: int) -> None:
             until(page, "!document.body.classList.contains('busy')")
     # And it still plans.
     open_text(page, TWO_ROOMS)
+
+
+def test_an_answer_that_a_finished_search_overtook_is_old(page: Page, server: Server) -> None:
+    def late(route: Route) -> None:
+        answer = route.fetch()
+        session = answer.json()["session"]
+        for _ in attempts():
+            state = page.request.get(f"{server.address}api/sessions/{session}").json()
+            if state["search"]["status"] != "searching":
+                break
+        route.fulfill(response=answer)
+
+    page.route("**/edit", late)
+    open_text(page, TWO_ROOMS)
+    assert "searching" not in page.inner_text("#headline")

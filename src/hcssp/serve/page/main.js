@@ -106,6 +106,7 @@ function takeState(state) {
     delete document.body.dataset.planned;
     painter.tool = "look";
     bounds.ranges.clear();
+    progress.search = null;
   }
   if (state.drawing) {
     // The plan at hand stays, pale, until the next one is there; unless it is for other rooms.

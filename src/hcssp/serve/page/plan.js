@@ -12,6 +12,9 @@ export const planName = (head, now) => `plan ${head.plan}${head.revision === now
 
 // ---- The search ----
 
+const isOvertaken = (search, by) => search.status === "searching" && search.revision === by?.revision && search.plan === by.plan
+  && (by.status !== "searching" || search.seconds < by.seconds);
+
 export class Progress {
   constructor(app) {
     Object.assign(this, { app, series: [], search: null, drawn: 0, waiting: null });
@@ -32,6 +35,8 @@ export class Progress {
   }
 
   take(search) {
+    // The answer to an edit may be older than the event that overtook it.
+    if (isOvertaken(search, this.search)) return;
     const before = this.search, begun = !before || search.revision !== before.revision || search.seconds < before.seconds;
     if (begun) this.series = [];
     this.search = search;
